@@ -70,7 +70,7 @@ def test_a_bent_motion_is_found_without_being_asked_for(scene):
     straight = align(*bent_pair(scene), model="affine")
     assert apart_px(straight.motion).mean() > 0.3
     assert found.motion.largest_px == pytest.approx(np.hypot(*bend().at(*map(np.arange, SHAPE))).max(), rel=0.1)
-    assert "bent by up to" in found.describe()
+    assert "bent by up to" in found.notes[0]
 
 
 def test_the_map_of_a_bent_pair_is_right(scene):
@@ -107,9 +107,9 @@ def test_a_large_thing_that_moved_and_few_pixels_do_not_bend_a_frame():
     assert align(first, second).motion.bend is None
     rows, columns = np.mgrid[:64, :96].astype(float)
     bands = [np.sin(rows / 4) * np.cos((columns + bent * (columns / 48 - 1) ** 2) / 5) for bent in (0.0, 2.0)]
-    small = EqualBands(*(band.astype(np.float32) for band in bands), np.ones((64, 96), np.uint8), 1)
+    small = EqualBands(*(band.astype(np.float32) for band in bands), np.ones((64, 96), np.uint8))
     assert not is_bent(small)
-    wide = EqualBands(*(np.tile(band, (2, 1)) for band in (small.first, small.second, small.mask)), 1)
+    wide = EqualBands(*(np.tile(band, (2, 1)) for band in (small.first, small.second, small.mask)))
     assert is_bent(wide)
 
 

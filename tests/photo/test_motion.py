@@ -85,7 +85,7 @@ def test_a_motion_that_leaves_more_than_none_is_not_applied(blurred_pair, monkey
     assert_array_equal(found.second, second)
     assert found.motion.left > 1
     assert 0.6 < found.motion.largest_px < 1.0
-    assert found.describe().startswith("left as it is: the motion found, up to 0.")
+    assert found.notes[0].startswith("alignment: left as it is: the motion found, up to 0.")
     (note,) = [each for each in prepare_pair(first, second, align=model).notes if each.startswith("alignment")]
     assert "left as it is" in note
 

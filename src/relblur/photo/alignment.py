@@ -22,14 +22,15 @@ from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
 from ..base.pixels import usual_values
 from ..base.settings import ALIGN_MODELS
+from ..blur.comparable_pair import ComparablePair
 from ..filters.decimation import block_means
 from .bending import block_weights, find_bend, fit_displacement, is_bent, linearised, moved_by
 from .equal_bands import EqualBands, band, black_squares, compare, difference
-from .motion import Motion
-from .rough_blur import RoughBlur, reduction_for
-from .warps import largest, rows_first, scaled, simplest, size, warp_of
+from .motion import Motion, farthest
+from .rough_blur import MOST_PIXELS, RoughBlur, reduction_for
+from .warps import rows_first, scaled, simplest, size, warp_of
 
-__all__ = ["Alignment", "Motion", "align", "find_motion"]
+__all__ = ["Motion", "align", "find_motion"]
 
 #: Motion smaller than this everywhere in the frame (px) is not corrected.
 LEAVE_BELOW_PX = 0.05
@@ -40,8 +41,7 @@ LEAST_CORRELATION = 0.5
 #: Largest fraction of the difference that an accepted motion leaves (root mean square).
 ACCEPT_BELOW = 0.95
 
-#: Size (pixels) of the copies that are registered, and of the coarsest level of their pyramid.
-WORKING_PIXELS = 1_000_000
+#: Size (pixels) of the coarsest copies that are registered.
 COARSE_PIXELS = 20_000
 
 #: Maximum number of ECC iterations.
@@ -56,37 +56,9 @@ _DEGREES = {"translation": 0}
 
 #: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture): blur measured on
 #: a badly aligned pair is wrong.
-CONVERGED_PX = 0.1
+CONVERGED_PX = 0.02
 #: Maximum number of fits at equal blur.
 _ROUNDS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """An aligned pair, the result of :func:`align`.
-
-    Attributes
-    ----------
-    first, second : arrays of the inputs' shape, float
-        ``first`` unchanged; ``second`` resampled onto it (unchanged if the pair is already aligned).
-    valid : (H, W) bool
-        True where both images have usable pixels: inside the frame, not clipped, finite.
-    motion : Motion
-        ``motion.transform`` maps (row, column, 1) of ``first`` to ``second``.
-    """
-
-    first: FloatArray
-    second: FloatArray
-    valid: BoolArray
-    motion: Motion
-
-    def describe(self) -> str:
-        """Return the change of ``second`` in one line."""
-        return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
-
-    def __repr__(self) -> str:
-        height, width = self.valid.shape
-        return f"Alignment({height}x{width}, {self.describe()}, {self.valid.mean():.1%} of the pixels in both)"
 
 
 def align(
@@ -96,7 +68,7 @@ def align(
     model: str = "auto",
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
-) -> Alignment:
+) -> ComparablePair:
     """Align two images of one scene that differ in blur, and possibly in exposure.
 
     Parameters
@@ -114,10 +86,17 @@ def align(
     channel_axis : int, optional
         Axis of the colour channels.
 
+    Returns
+    -------
+    ComparablePair
+        ``first`` unchanged; ``second`` resampled onto it (unchanged if the pair is already aligned), with colours on
+        the last axis. ``valid`` is True where both have usable pixels. ``motion.transform`` maps (row, column, 1) of
+        ``first`` to ``second``.
+
     Raises
     ------
     AlignmentError
-        If the two are not the same scene, or overlap by less than half.
+        If the two are not the same scene.
     """
     as_choice(model, "model", ALIGN_MODELS)
     channel_axis = colour_axis(first, channel_axis)
@@ -125,10 +104,9 @@ def align(
     motion = find_motion(pair.first, pair.second, pair.usable, model=model)
     moved = motion.resample(pair.second)
     inside = motion.inside(pair.shape) & ~motion.resample_map(~pair.usable) & pair.usable
-    images = [pair.first, moved] if channel_axis is not None else [pair.first[:, :, 0], moved[:, :, 0]]
-    if channel_axis is not None:
-        images = [np.moveaxis(image, -1, channel_axis) for image in images]
-    return Alignment(images[0], images[1], inside, motion)
+    one, two = (pair.first, moved) if channel_axis is not None else (pair.first[:, :, 0], moved[:, :, 0])
+    notes = (f"alignment: {motion.describe(pair.shape)}",)
+    return ComparablePair(one, two, inside, is_light=True, notes=notes, motion=motion)
 
 
 def find_motion(
@@ -137,12 +115,12 @@ def find_motion(
     """Return the motion between two (H, W, C) images; ``blur`` is measured if it contains no measurement."""
     blur = RoughBlur() if blur is None else blur
     shape = (first.shape[0], first.shape[1])
-    factor = reduction_for(shape, WORKING_PIXELS)
+    factor = reduction_for(shape, MOST_PIXELS)
     images = (*_comparable(first, second), usable.astype(np.float32))
     one, two, good = (block_means(image, factor) for image in images)
     mask = (good > 0.999).astype(np.uint8)
     warp = _coarse_to_fine(one, two, mask)
-    if model == "auto" and factor * largest(warp, one.shape) < LEAVE_BELOW_PX:
+    if model == "auto" and farthest(rows_first(scaled(warp, factor)), shape) < LEAVE_BELOW_PX:
         correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
@@ -216,14 +194,14 @@ def _without_blur(
 ) -> _Fit:
     """Refine a warp on the pair that is aligned by it and brought to equal blur."""
     equal = compare(*images, warp, blur=blur, again=again)
-    information = None if equal is None else _information(equal.first, equal.mask, equal.factor)
+    information = None if equal is None else _information(equal.first, equal.mask)
     if equal is None or information is None or np.linalg.matrix_rank(information) < len(information):
         return _Fit(warp, 0.0, np.eye(6))  # too few pixels, or pixels on one line
     bend = fit_displacement(equal, equal.mask > 0, _DEGREES.get(model, 1))
     rest, moved = warp_of(bend), moved_by(equal.second, bend)
-    both = np.vstack([scaled(warp, 1 / equal.factor), [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
+    both = np.vstack([warp, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
     correlation = _correlation(equal.first, moved, equal.mask)
-    return _Fit(scaled(both[:2], equal.factor), correlation, information, replace(equal, second=moved))
+    return _Fit(both[:2], correlation, information, replace(equal, second=moved))
 
 
 def _remaining(
@@ -246,17 +224,17 @@ def _remaining(
     return float(np.sqrt(after / before)) if before > 0 else None
 
 
-def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
+def _information(band: AnyArray, mask: AnyArray) -> FloatArray:
     """Return the information matrix of a warp: ``change^T information change`` is the mean square motion in px^2.
 
-    ``change`` has the parameters (a, b, x, c, d, y) of a warp of images ``factor`` times as large. Only
-    the motion along the gradient counts. The mean is weighted by the texture, because a wrong motion in flat areas is
-    harmless. A shift of 1 px has the value 1 if edges have all directions.
+    ``change`` has the parameters (a, b, x, c, d, y) of a warp. Only the motion along the gradient counts. The mean is
+    weighted by the texture, because a wrong motion in flat areas is harmless. A shift of 1 px has the value 1 if edges
+    have all directions.
     """
     import cv2
 
     slopes = [cv2.Sobel(band, cv2.CV_64F, *order)[mask > 0] for order in ((1, 0), (0, 1))]
-    y, x = ((factor * place + (factor - 1) / 2).astype(np.float64) for place in np.nonzero(mask))
+    y, x = (place.astype(np.float64) for place in np.nonzero(mask))
     where = np.stack([x, y, np.ones_like(x)])
     change = np.concatenate([slopes[0] * where, slopes[1] * where])
     power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
@@ -296,8 +274,8 @@ def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArr
 def _motion(
     warp: AnyArray, model: str, factor: int, shape: tuple[int, int], correlation: float, measured: AnyArray
 ) -> Motion:
-    farthest = factor * largest(measured, (shape[0] // factor, shape[1] // factor))
-    return Motion(rows_first(scaled(warp, factor)), model, farthest, correlation)
+    largest_px = farthest(rows_first(scaled(measured, factor)), shape)
+    return Motion(rows_first(scaled(warp, factor)), model, largest_px, correlation)
 
 
 def _comparable(first: AnyArray, second: AnyArray) -> list[AnyArray]:

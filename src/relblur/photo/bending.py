@@ -64,16 +64,16 @@ def find_bend(
     first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, blur: RoughBlur | None = None
 ) -> Bend | None:
     """Return the bend between two (H, W) images beyond a warp; None if they have too little in common."""
-    bend, factor = None, 1
+    bend = None
     for _ in range(_ROUNDS):
         equal = compare(first, second, mask, warp, bend, blur)
         if equal is None:
             return None
-        more, factor = fit_displacement(equal, equal.mask > 0, DEGREE), equal.factor
+        more = fit_displacement(equal, equal.mask > 0, DEGREE)
         # The fit is in the frame of the aligned copy. The warp turns it into the frame of the second image.
         turned = np.tensordot(rows_first(warp)[:2, :2], more.coefficients, 1)
         bend = replace(more, coefficients=turned if bend is None else bend.coefficients + turned)
-    return None if bend is None else bend.enlarged_from_means(factor)
+    return bend
 
 
 def fit_displacement(equal: EqualBands, use: BoolArray, degree: int, steps: int = _STEPS) -> Bend:

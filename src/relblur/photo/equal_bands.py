@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray
-from ..filters.decimation import block_means
 from ..filters.resampling import Bend, resample
 from .exposure import find_exposure
 from .motion import Motion
-from .rough_blur import MOST_PIXELS, RoughBlur, equalise, reduction_for
-from .warps import rows_first, scaled
+from .rough_blur import RoughBlur, equalise
+from .warps import rows_first
 
 __all__ = ["EqualBands", "band", "black_squares", "compare", "difference"]
 
@@ -30,12 +29,11 @@ LEAST_SQUARES = 3
 
 @dataclass(frozen=True, eq=False)
 class EqualBands:
-    """Bands (h, w) of two images, the mask of comparable pixels, and the factor by which the images were reduced."""
+    """Bands (H, W) of two images, and the mask of comparable pixels."""
 
     first: AnyArray
     second: AnyArray
     mask: AnyArray
-    factor: int
 
 
 def compare(
@@ -49,22 +47,20 @@ def compare(
 ) -> EqualBands | None:
     """Return the bands of two (H, W) images aligned by a warp and a bend; None if the common area is too small.
 
-    ``warp`` refers to the images, ``bend`` to their reduced copies. ``again`` repeats the measurement of the blur.
+    ``again`` repeats the measurement of the blur.
     """
     import cv2
 
-    factor = reduction_for(first.shape, MOST_PIXELS)
-    one, two, good = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
-    motion = Motion(rows_first(scaled(warp, 1 / factor)), "affine", 0.0, 0.0, bend)
-    moved = resample(two[None], motion.transform, bend)[0]
-    inside = motion.inside(one.shape) & (good > 0.999)
+    motion = Motion(rows_first(warp), "affine", 0.0, 0.0, bend)
+    moved = resample(second[None], motion.transform, bend)[0]
+    inside = motion.inside((first.shape[0], first.shape[1])) & (mask > 0)
     inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
     if inside.mean() < LEAST_COMMON:
         return None
-    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, broad=True)
-    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside, blur, again=again)
+    exposure = find_exposure(first[:, :, None], moved[:, :, None], inside, broad=True)
+    equal = equalise(first[:, :, None], exposure.apply(moved[:, :, None]), inside, blur, again=again)
     bands = [band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
-    return EqualBands(bands[0], bands[1], equal.usable.astype(np.uint8), factor)
+    return EqualBands(bands[0], bands[1], equal.usable.astype(np.uint8))
 
 
 def black_squares(shape: tuple[int, ...]) -> BoolArray | None:

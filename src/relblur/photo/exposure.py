@@ -10,16 +10,17 @@ highlights, misfit) are correlated between neighbouring pixels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.inputs import as_pair, check_pair
+from ..blur.comparable_pair import ComparablePair
 from ..filters.decimation import block_means
 from .rough_blur import MOST_PIXELS, EqualBlur, RoughBlur, equalise, reduction_for
 
-__all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
+__all__ = ["FIELD_FOR", "Exposure", "find_exposure", "match_exposure"]
 
 #: Argument ``field`` of :func:`find_exposure` for each setting of the exposure.
 FIELD_FOR: dict[str, bool | None] = {"auto": None, "gain": False, "field": True}
@@ -54,6 +55,9 @@ FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
 #: Number of squares of the chessboard along each side of the picture.
 _SQUARES = 8
+
+#: Number of shapes of a field: x, y, x^2, xy, y^2.
+_FIELD_TERMS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +104,6 @@ class Exposure:
         return f"Exposure({self.describe()})"
 
 
-@dataclass(frozen=True, eq=False)
-class ExposureMatch:
-    """A pair of equal exposure, the result of :func:`match_exposure`."""
-
-    first: FloatArray
-    second: FloatArray
-    exposure: Exposure
-
-    def __repr__(self) -> str:
-        return f"ExposureMatch({self.first.shape[0]}x{self.first.shape[1]}, {self.exposure.describe()})"
-
-
 def match_exposure(
     first: ArrayLike,
     second: ArrayLike,
@@ -119,7 +111,7 @@ def match_exposure(
     field: bool | None = None,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
-) -> ExposureMatch:
+) -> ComparablePair:
     """Give ``second`` the exposure of ``first``: gain and offset per channel, fitted in spite of the blur.
 
     Parameters
@@ -136,22 +128,18 @@ def match_exposure(
 
     Returns
     -------
-    ExposureMatch
+    ComparablePair
         ``first`` unchanged, ``second`` matched (unchanged if the correction is within its error), and ``exposure``
-        with the parameters. Both images are NaN where either is not finite.
+        with the parameters. Colours are on the last axis. Both images are NaN where either is not finite.
     """
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     exposure = find_exposure(pair.first, pair.second, pair.usable, field=field)
     images = [pair.first, exposure.apply(pair.second)]
     light = check_pair(first, second, channel_axis=channel_axis).finite
-    if light is not None:
-        for image in images:
-            image[~light] = np.nan
-    if channel_axis is None:
-        images = [image[:, :, 0] for image in images]
-    else:
-        images = [np.moveaxis(image, -1, channel_axis) for image in images]
-    return ExposureMatch(images[0], images[1], exposure)
+    for image in images:
+        image[np.False_ if light is None else ~light] = np.nan
+    one, two = images if channel_axis is not None else [image[:, :, 0] for image in images]
+    return ComparablePair(one, two, is_light=True, notes=(f"exposure: {exposure.describe()}",), exposure=exposure)
 
 
 def find_exposure(
@@ -177,69 +165,50 @@ def find_exposure(
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
-    fit = _fit_in_rounds(one, two, good, _BROAD[:1] if broad else _BROAD, blur)
-    if fit is None:
-        zero = np.zeros(one.shape[2])
-        return Exposure(zero + 1, zero, zero, zero, None, False)
-    if not broad and (field or (field is None and _has_field(fit))):
-        fit = fit.fitted(len(_positions((2, 2))) + 2)
-    terms, errors = fit.terms, fit.errors
+    zero = np.zeros(one.shape[2])
+    terms, errors, averages = np.column_stack([zero + 1, zero]), np.zeros((len(zero), 4)), None
+    blur = RoughBlur() if blur is None else blur
+    for round_, width in enumerate(_BROAD[:1] if broad else _BROAD):
+        if round_ and blur.needs_look(again=round_ > 1):
+            blur.look(one, _corrected(two, terms), good)
+        averages, before = _averages(one, two, good, width, blur if round_ else None), terms
+        if averages is None:
+            return Exposure(zero + 1, zero, zero, zero, None, False)
+        terms, errors = _fit(*averages, 0)
+        if round_ and np.abs(terms - before).max() < CONVERGED:  # a new measurement of the blur would not differ
+            break
+    if averages is not None and not broad and (field or (field is None and _has_field(*averages))):
+        terms, errors = _fit(*averages, _FIELD_TERMS)
     varies = np.abs(terms[:, 2:]).max(axis=1, initial=0.0) > 1e-3
-    changes = any(_matters(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(one.shape[2]))
+    changes = any(_matters(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(len(zero)))
     gain, offset = terms[:, 0], terms[:, 1]
     return Exposure(gain, offset, errors[:, 0], errors[:, 1], terms[:, 2:] if terms.shape[1] > 2 else None, changes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Broad averages of a pair, the correction before their fit, and the correction with its errors after it."""
-
-    first: FloatArray
-    second: FloatArray
-    usable: BoolArray
-    before: FloatArray
-    terms: FloatArray
-    errors: FloatArray
-
-    def fitted(self, count: int) -> _Fit:
-        """Return the fit of ``count`` terms for each channel; unchanged if too few pixels are usable."""
-        if self.usable.sum() < _LEAST_PER_TERM * count:
-            return self
-        more, errors = _fit(self.first, self.second, self.usable, count)
-        return replace(self, terms=_compose(self.before, more), errors=errors)
+_Averages = tuple[FloatArray, FloatArray, BoolArray]
 
 
-def _fit_in_rounds(
-    one: FloatArray, two: FloatArray, good: BoolArray, widths: tuple[float, ...], blur: RoughBlur | None
-) -> _Fit | None:
-    """Fit gain and offset to broad averages, then again at equal blur; None if too few pixels are usable."""
-    fit, blur = None, RoughBlur() if blur is None else blur
-    terms = np.tile([1.0, 0.0], (one.shape[2], 1))
-    for round_, width in enumerate(widths):
-        corrected = _corrected(two, terms)
-        equal = equalise(one, corrected, good, blur, again=round_ > 1) if round_ else EqualBlur(one, corrected, good)
-        if equal.usable.sum() < _LEAST_PER_TERM * 2:
-            return None
-        images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
-        usable = _every(equal.usable, round(width / 3))
-        fit = _Fit(images[0], images[1], usable, terms, terms, terms).fitted(2)
-        if round_ and np.abs(fit.terms - terms).max() < CONVERGED:  # a new measurement of the blur would not differ
-            break
-        terms = fit.terms
-    return fit
+def _averages(
+    one: FloatArray, two: FloatArray, good: BoolArray, width: float, blur: RoughBlur | None
+) -> _Averages | None:
+    """Return broad averages of two images, at equal blur if it is known, and their pixels; None if those are few."""
+    equal = EqualBlur(one, two, good) if blur is None else equalise(one, two, good, blur)
+    usable = _every(equal.usable, round(width / 3))
+    if usable.sum() < _LEAST_PER_TERM * 2:
+        return None
+    return _averaged(equal.first, equal.usable, width), _averaged(equal.second, equal.usable, width), usable
 
 
-def _has_field(fit: _Fit) -> bool:
+def _has_field(first: FloatArray, second: FloatArray, usable: BoolArray) -> bool:
     """Return whether a field fitted to the black squares clearly reduces the difference in the white ones."""
-    rows, columns = (np.arange(n) * _SQUARES // n for n in fit.usable.shape)
+    rows, columns = (np.arange(n) * _SQUARES // n for n in usable.shape)
     black = (rows[:, None] + columns) % 2 == 0
-    fitted, tested = fit.usable & black, fit.usable & ~black
-    where = _positions((black.shape[0], black.shape[1]))
-    if min(fitted.sum(), tested.sum()) < _LEAST_PER_TERM * (len(where) + 2):
+    fitted, tested = usable & black, usable & ~black
+    if min(fitted.sum(), tested.sum()) < _LEAST_PER_TERM * (_FIELD_TERMS + 2):
         return False
-    shares, largest = [], 0.0
-    for c in range(fit.first.shape[2]):
-        y, x = fit.first[:, :, c], fit.second[:, :, c]
+    where, shares, largest = _positions((black.shape[0], black.shape[1])), [], 0.0
+    for c in range(first.shape[2]):
+        y, x = first[:, :, c], second[:, :, c]
         residuals = []
         for shapes in (where[:0], where):
             best, _ = _robust(_design(x[fitted], shapes[:, fitted]), y[fitted])
@@ -280,9 +249,11 @@ def _matters(first: FloatArray, terms: FloatArray, errors: FloatArray, has_field
     return has_field
 
 
-def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -> tuple[FloatArray, FloatArray]:
+def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, shapes: int) -> tuple[FloatArray, FloatArray]:
     """Return (gain, offset, field) per channel, and the errors of gain, offset and the values at both ends."""
-    where = _positions((first.shape[0], first.shape[1]))[: terms - 2, usable]
+    if usable.sum() < _LEAST_PER_TERM * (shapes + 2):
+        shapes = 0
+    where = _positions((first.shape[0], first.shape[1]))[:shapes, usable]
     rows, columns = np.nonzero(usable)
     part = (rows * _PARTS // first.shape[0]) * _PARTS + columns * _PARTS // first.shape[1]
     solutions, errors = [], []
@@ -290,9 +261,8 @@ def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -
         y, x = first[:, :, c][usable], second[:, :, c][usable]
         design = _design(x, where)
         best, weight = _robust(design, y)
-        ends = np.percentile(x, (1, 99))
-        solutions.append(best)
-        errors.append(_jackknife(design, y, weight, part, ends))
+        solutions.append([*best[:2], *(best[2:] / best[0])])
+        errors.append(_jackknife(design, y, weight, part, np.percentile(x, (1, 99))))
     return np.array(solutions), np.array(errors)
 
 
@@ -351,14 +321,6 @@ def _corrected(image: AnyArray, terms: FloatArray) -> AnyArray:
         result *= (1 + np.tensordot(terms[:, 2:], shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
     result += terms[:, 1]
     return np.asarray(result)
-
-
-def _compose(before: FloatArray, more: FloatArray) -> FloatArray:
-    """Return the composition of two corrections, to first order in the field."""
-    gain = more[:, 0] * before[:, 0]
-    offset = more[:, 0] * before[:, 1] + more[:, 1]
-    field = more[:, 2:] / more[:, :1] + (before[:, 2:] if before.shape[1] > 2 else 0.0)
-    return np.column_stack([gain, offset, field])
 
 
 def _positions(shape: tuple[int, int]) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..filters.resampling import Bend, positions, resample, resample_nearest
 
-__all__ = ["Motion"]
+__all__ = ["Motion", "farthest"]
 
 #: Number of rows that are resampled together with a bend: limits the memory for positions.
 _ROWS = 256
@@ -66,13 +66,13 @@ class Motion:
             turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         if self.bend is not None:
-            text += f", bent by up to {_farthest(np.eye(3), self.bend, shape):.1f} px"
+            text += f", bent by up to {farthest(np.eye(3), shape, self.bend):.1f} px"
         remaining = "" if self.left is None else f", {self.left:.0%} of the difference left"
         return f"{text} ({self.model}){remaining}"
 
     def bent(self, bend: Bend, shape: tuple[int, int]) -> Motion:
         """Return this motion plus a bend, for a frame of this shape."""
-        return replace(self, model="bent", bend=bend, largest_px=_farthest(self.transform, bend, shape))
+        return replace(self, model="bent", bend=bend, largest_px=farthest(self.transform, shape, bend))
 
     def enlarged(self, factor: float) -> Motion:
         """Return the motion for images ``factor`` times as large, of which these contain every ``factor``-th pixel."""
@@ -143,9 +143,9 @@ def _between(line: FloatArray, shape: tuple[int, int], length: int, room: float)
     return np.asarray((columns >= first[:, None]) & (columns <= last[:, None]))
 
 
-def _farthest(transform: FloatArray, bend: Bend, shape: tuple[int, int]) -> float:
+def farthest(transform: FloatArray, shape: tuple[int, int], bend: Bend | None = None) -> float:
     """Return the largest displacement of a motion in a frame, px, on a grid of 17 x 17 points."""
     rows, columns = (np.linspace(0, n - 1, 17) for n in shape)
     here = np.stack(np.broadcast_arrays(rows[:, None], columns, 1.0))
-    there = np.tensordot(transform, here, 1)[:2] + bend.at(rows, columns)
-    return float(np.hypot(*(there - here[:2])).max())
+    moved = np.tensordot(transform, here, 1)[:2] - here[:2]
+    return float(np.hypot(*(moved if bend is None else moved + bend.at(rows, columns))).max())

@@ -148,7 +148,10 @@ def photograph_of(
     curve, because = choose_curve(stored, linear=linear, gamma=gamma)
     top = full_scale(values.dtype)
     light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
-    rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
+    rounding = None
+    if top is not None:
+        constant, growth = curve.rounding_variance(top)
+        rounding = NoiseModel(math.sqrt(constant), growth)
     compression = _compression(stored)
     if rounding is not None and compression.table is not None:
         # The variance of rounding is 1/12, in squared levels.
@@ -216,11 +219,6 @@ def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
     dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
     black = reduce(np.maximum, (mean_around(255 * (plane == 0).view(np.uint8)) for plane in planes))
     return np.asarray(dark & (black > 255 * _CRUSHED_SHARE))
-
-
-def _root(variance: tuple[float, float]) -> tuple[float, float]:
-    """Return (read, shot) of a variance ``a + b * light``."""
-    return float(np.sqrt(variance[0])), variance[1]
 
 
 #: An image file, or an image as an array.

@@ -102,8 +102,7 @@ def prepare_pair(
         pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
     because = "asked for"
     if factor is None:
-        choice = choose_resolution(pair, limit, blur, None if at_full_size else align)
-        factor, because = choice.factor, choice.describe()
+        factor, because = choose_resolution(pair, limit, blur, None if at_full_size else align)
     pair = pair.decimated(factor)
     if not at_full_size:
         pair = match_pair(pair, align=align, exposure=exposure, blur=blur)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,9 +23,9 @@ from ..blur.comparable_pair import ComparablePair
 from ..filters.decimation import grey_block_means, whole_blocks
 from .alignment import find_motion
 from .exposure import find_exposure
-from .rough_blur import LEAST_SIDE, MOST_LOOKS, MOST_PIXELS, RoughBlur, reduction_for
+from .rough_blur import LEAST_SIDE, MOST_PIXELS, RoughBlur, reduction_for
 
-__all__ = ["LEAST_SIDE", "Resolution", "choose_resolution", "largest_blur", "resolution_for"]
+__all__ = ["LEAST_SIDE", "choose_resolution", "largest_blur", "resolution_for"]
 
 #: Size (pixels) towards which large pictures are reduced.
 ENOUGH_PIXELS = 500_000
@@ -39,23 +38,10 @@ LOOK_PIXELS = 200_000
 GROSS_GAIN = 0.05
 
 
-@dataclass(frozen=True)
-class Resolution:
-    """A decimation factor and its reason."""
-
-    factor: int
-    largest_blur_px: float | None  #: at full resolution; None if it is unknown
-    reason: str
-
-    def describe(self) -> str:
-        """Return the choice in one line."""
-        blur = "unknown" if self.largest_blur_px is None else f"about {self.largest_blur_px:.1f} px"
-        kept = "kept at full resolution" if self.factor == 1 else f"decimated by {self.factor}"
-        return f"{kept}: largest blur {blur}, {self.reason}"
-
-
-def choose_resolution(pair: ComparablePair, limit_px: float, blur: RoughBlur, align: str | None = None) -> Resolution:
-    """Choose the factor by which to decimate a pair.
+def choose_resolution(
+    pair: ComparablePair, limit_px: float, blur: RoughBlur, align: str | None = None
+) -> tuple[int, str]:
+    """Return the factor by which to decimate a pair, and the reason.
 
     Parameters
     ----------
@@ -70,39 +56,35 @@ def choose_resolution(pair: ComparablePair, limit_px: float, blur: RoughBlur, al
     first, second, usable, moved = pair.first, pair.second, pair.usable, pair.motion is not None
     if align is not None:
         first, second, usable, moved = _registered(first, second, usable, align, blur)
-    if moved and blur.looks < MOST_LOOKS:  # the first measurement used unregistered images
+    if moved and blur.needs_look(again=True):  # the first measurement used unregistered images
         blur.look(first, second, usable)
     largest = largest_blur(first, second, usable, blur)
     enlarged = None if largest is None else largest * pair.shape[0] / first.shape[0]
     return resolution_for(pair.shape, enlarged, limit_px)
 
 
-def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> Resolution:
-    """Choose the decimation for a shape and a largest blur in px (None: no texture, inf: beyond the search)."""
+def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> tuple[int, str]:
+    """Return the decimation for a shape and a largest blur, px (None: no texture, inf: beyond the search), and why."""
     height, width = shape
-    if blur is not None and math.isinf(blur):
-        return Resolution(1, None, "the search for it ended; state a factor of decimation")
     most = max(1, min(height, width) // LEAST_SIDE)
     by_size = min(most, math.ceil(math.sqrt(height * width / ENOUGH_PIXELS)))
     if blur is None:
-        return Resolution(by_size, None, "no texture to measure it" if by_size == 1 else "reduced for its size")
-    needed = min(most, math.ceil(blur / limit_px))
-    allowed = max(1, math.floor(blur / LEAST_BLUR_PX))
-    factor = max(needed, min(by_size, allowed))
-    if factor == 1:
-        reason = "which fewer pixels would make too small" if by_size > 1 else "and the picture is small"
-    elif factor == needed > min(by_size, allowed):
-        reason = f"to be reduced below {limit_px:g} px"
+        factor, found = by_size, "unknown, no texture to measure it"
+    elif math.isinf(blur):
+        factor, found = 1, "unknown, the search for it ended; state a factor of decimation"
     else:
-        reason = f"still {blur / factor:.1f} px on fewer pixels"
-    return Resolution(factor, blur, reason)
+        allowed = max(1, math.floor(blur / LEAST_BLUR_PX))
+        factor = max(min(most, math.ceil(blur / limit_px)), min(by_size, allowed))
+        found = f"about {blur:.1f} px"
+    kept = "kept at full resolution" if factor == 1 else f"decimated by {factor}"
+    return factor, f"{kept}: largest blur {found}"
 
 
 def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None) -> float | None:
     """Return the 95th percentile of a registered pair's blur in px (None: no texture, inf: beyond the search)."""
     height, width = first.shape[:2]
     blur = RoughBlur() if blur is None else blur
-    if not blur.looks:
+    if blur.needs_look():
         blur.look(first, second, usable)
     if blur.largest is None and min(height, width) >= 4 * LEAST_SIDE and reduction_for(first.shape, MOST_PIXELS) > 1:
         # A coarse copy may lack texture. Measure the middle of the frame then, at twice the resolution.

@@ -74,6 +74,10 @@ class RoughBlur:
         self.largest: float | None = None
         self._s: AnyArray = np.zeros((1, 1))
 
+    def needs_look(self, again: bool = False) -> bool:
+        """Return whether the blur is to be measured: if it is unknown, and once more if ``again``."""
+        return not self.looks or (again and self.looks < MOST_LOOKS)
+
     def look(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
         """Measure the blur of two aligned (H, W, C) images of about equal exposure, on a copy.
 
@@ -134,7 +138,7 @@ def equalise(
     ``again``.
     """
     blur = RoughBlur() if blur is None else blur
-    if not blur.looks or (again and blur.looks < MOST_LOOKS):
+    if blur.needs_look(again):
         blur.look(first, second, usable)
     sigma = blur.sigma((first.shape[0], first.shape[1]))
     blurred = []

@@ -87,7 +87,7 @@ def curve_of_icc_profile(profile: bytes) -> Curve | None:
         if len(set(entries)) == 1:
             entries = entries[:1]
         decoders = tuple(_icc_decoder(entry) for entry in entries)
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, ValueError, IndexError, ZeroDivisionError):
         return None
     at = np.linspace(0, 1, 257)
     values = [decoder(at) for decoder in decoders]
@@ -134,23 +134,13 @@ def _icc_decoder(entry: bytes) -> Decoder:
         sizes = {0: 1, 1: 3, 2: 4, 3: 5, 4: 7}
         if kind not in sizes:
             raise ValueError("unknown kind of parametric curve")
-        p = [n / 65536 for n in struct.unpack_from(f">{sizes[kind]}i", entry, 12)]
-        return _parametric(kind, p)
+        return _parametric(kind, [n / 65536 for n in struct.unpack_from(f">{sizes[kind]}i", entry, 12)])
     raise ValueError("unknown kind of curve")
 
 
 def _parametric(kind: int, p: list[float]) -> Decoder:
     """Return a function of table 68: ``(a x + b)^g + e`` for x >= d, ``c x + f`` for x < d."""
-    g = p[0]
-    a, b = (p[1], p[2]) if kind >= 1 else (1.0, 0.0)
-    if kind >= 1 and a == 0:
-        raise ValueError("the curve is constant")
-    c = e = f = 0.0
-    d = -np.inf
     if kind in (1, 2):
-        d = -b / a
-        e = f = p[3] if kind == 2 else 0.0
-    elif kind >= 3:
-        c, d = p[3], p[4]
-        e, f = (p[5], p[6]) if kind == 4 else (0.0, 0.0)
+        p = [*p[:3], 0.0, -p[2] / p[1], *(2 * p[3:])]
+    g, a, b, c, d, e, f = [*p, *(1.0, 1.0, 0.0, 0.0, -np.inf, 0.0, 0.0)[len(p) :]]
     return lambda x: np.where(x >= d, np.maximum(a * x + b, 0) ** g + e, c * x + f)

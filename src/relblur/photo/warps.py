@@ -11,7 +11,7 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..filters.resampling import Bend
 
-__all__ = ["largest", "rows_first", "scaled", "simplest", "size", "warp_of"]
+__all__ = ["rows_first", "scaled", "simplest", "size", "warp_of"]
 
 #: Prefer a simpler motion that differs by less than this (px, mean over the texture). A difference that grows from the
 #: middle of an evenly textured frame is then below 0.05 px in its corners.
@@ -54,13 +54,6 @@ def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information
     """Return the warp with the parameters of ``basis`` that is closest to this one, in the metric ``information``."""
     weighted = basis @ information
     return still + np.linalg.solve(weighted @ basis.T, weighted @ (warp - still)) @ basis
-
-
-def largest(warp: AnyArray, shape: tuple[int, int]) -> float:
-    """Return the largest displacement of a warp in the frame, px, on a grid of 9 x 9 points."""
-    y, x = (axis.ravel() for axis in np.mgrid[0 : shape[0] - 1 : 9j, 0 : shape[1] - 1 : 9j])
-    moved = (np.asarray(warp, np.float64) - np.eye(2, 3)) @ np.stack([x, y, np.ones_like(x)])
-    return float(np.hypot(moved[0], moved[1]).max())
 
 
 def scaled(warp: AnyArray, factor: float) -> AnyArray:

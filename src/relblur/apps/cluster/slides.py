@@ -195,8 +195,7 @@ def prepare_slides(
             pair, light = replace(pair, exposure=exposure), (light[0], exposure.apply(light[1]), light[2])
     factor, because = preparing["decimate"], "asked for"
     if factor == "auto":
-        choice = resolution_for(first.shape[:2], largest_blur(*light), preparing["max_sigma"])
-        factor, because = choice.factor, choice.describe()
+        factor, because = resolution_for(first.shape[:2], largest_blur(*light), preparing["max_sigma"])
     pair = replace(pair, factor=factor)
     noise = noise_of(ComparablePair(*_patches(pair), is_light=preparing["linear"]))
     return pair, noise, notes, {"decimate": factor, "full_size": first.size, "decimate_because": because}
