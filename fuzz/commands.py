@@ -72,7 +72,6 @@ def make_case(name: str, seed: int) -> Case:
     commands = [
         ["tools", "decimate", one, "2", "-o", rng.choice(("out.npy", "out.tif", "out.png"))],
         [LOAD, one],
-        ["camera", "--exif", one, "--focus", "1,2", "-p", "60"],
     ]
     if chosen.suffix == ".npy":  # the others may become large, and take long
         commands += [

@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 
 from relblur import InputError, decimate, save
 from relblur.blur.comparable_pair import ComparablePair
-from relblur.images.images import read_image
 from relblur.photo.photograph import read_light_pair, read_pair, stored_array
 
 WHITE = 255
@@ -67,38 +66,6 @@ def test_pairs_that_do_not_fit_are_refused_with_both_names(tmp_path):
     for one, two in (("a", "c"), ("c", "a")):
         with pytest.raises(InputError, match=r"a\.npy is grey and the other image is colour"):
             read_pair(tmp_path / f"{one}.npy", tmp_path / f"{two}.npy")
-
-
-def test_files_are_read_side_by_side_without_leaving_anything_set(tmp_path, monkeypatch):
-    """Warnings and OpenCV's log level belong to the whole process: readers in threads must put them back."""
-    import time
-    import warnings
-    from concurrent.futures import ThreadPoolExecutor
-
-    import cv2
-    from PIL import Image
-
-    def slowly(work):
-        def run(*arguments):
-            time.sleep(rng.random() / 100)  # another thread's turn
-            return work(*arguments)
-
-        return run
-
-    rng = np.random.default_rng(0)
-    colour = rng.integers(0, 65536, (16, 16, 3), dtype=np.uint16)
-    cv2.imwrite(str(tmp_path / "deep.png"), colour)  # by OpenCV
-    cv2.imwrite(str(tmp_path / "plain.png"), (colour >> 8).astype(np.uint8))  # by Pillow
-    log_level = getattr(cv2.utils, "logging", cv2).getLogLevel  # moved in OpenCV 4.13
-    before, level = list(warnings.filters), log_level()
-    names = ["deep.png", "plain.png"] * 20
-    monkeypatch.setattr(cv2, "imdecode", slowly(cv2.imdecode))
-    monkeypatch.setattr(Image, "open", slowly(Image.open))
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda name: read_image(tmp_path / name), names))
-    assert warnings.filters == before
-    assert log_level() == level
-    assert all(np.array_equal(image, found[i % 2]) for i, image in enumerate(found))
 
 
 def test_notes_say_which_file_is_which_and_rounding_is_known_of_integers_alone(tmp_path):

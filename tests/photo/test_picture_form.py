@@ -149,16 +149,6 @@ def test_light_has_the_look_of_screens_in_png_and_stays_light_in_tiff(tmp_path):
     assert_allclose(imread(tmp_path / "out.jpg"), light, atol=0.03)
 
 
-def test_a_photograph_without_exif_data_gets_those_of_relblur(tmp_path):
-    path = stored_file(tmp_path / "in.jpg", np.uint8)
-    photograph = read_photograph(path, dtype=np.float64)
-    light = photograph.light
-    for suffix in (".jpg", ".png", ".tif"):
-        photograph.form.write(tmp_path / f"out{suffix}", light, "")
-        with Image.open(tmp_path / f"out{suffix}") as picture:
-            assert picture.getexif()[305] == SOFTWARE
-
-
 def test_a_profile_of_other_colours_is_not_kept(tmp_path):
     """A picture made grey, and CMYK turned into RGB: the numbers are no longer those of the profile."""
     path = stored_file(tmp_path / "in.jpg", np.uint8, profile=rgb_profile())

@@ -342,8 +342,6 @@ def arguments_of(case: Case) -> list[str]:
     """Return the command that reads a case; LOAD stands for the function behind it."""
     if len(case.paths) == 2:
         return ["estimate", *case.paths, "-o", "out", "--method", "window"]
-    if "/exif_" in case.paths[0]:
-        return ["camera", "--exif", case.paths[0], "--focus", "1,2", "-p", "60"]
     by_function = not case.by_command or case.paths[0].endswith(".npz")
     return [LOAD, case.paths[0]] if by_function else ["tools", "decimate", case.paths[0], "2", "-o", "out.png"]
 

@@ -3,7 +3,7 @@
 ``estimate``       the public function
 ``relation``       blur and depth: s is affine in 1/z
 ``depth_map``      the result, DepthMap
-``camera``         the camera, and ``camera_file`` its files
+``camera``         the camera and its files
 ``psf``            shapes of blur, and ``defocus`` pictures made with them
 ``equal_blur``     matching with a known shape of blur
 ``calibration``    camera fields fitted to known depths

@@ -41,7 +41,6 @@ def _content(folder):
         ("camera", "camera.toml", "--decimation", "2", "-o", "camera.toml"),
         ("camera", "camera.toml", "-o", "link.toml"),
         ("camera", "camera.toml", "--plot", "./camera.toml"),
-        ("camera", *CAMERA, "--exif", "a.png", "-o", "a.png"),
         (*DECIMATE, "a.png", "2", "-o", "a.png"),
         (*SYNTH, "first.png", "-o", "."),
         ("estimate", "sigma.png", "b.png", "-o", "."),
