@@ -19,12 +19,6 @@ from relblur.photo.alignment import Motion
 CAMERA = relblur.Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.25)
 
 
-def _same(found, wanted):
-    assert_array_equal(found.variance_difference, wanted.variance_difference)
-    assert_array_equal(found.variance_stderr, wanted.variance_stderr)
-    assert_array_equal(found.flags, wanted.flags)
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, colour):
     """Two 8-bit files with motion, another exposure, noise and a clipped corner."""
@@ -37,20 +31,6 @@ def files(tmp_path_factory, colour):
         noisy = synth.degrade(light, noise=0.003, rng=rng)
         save(folder / name, synth.degrade(encode_srgb(noisy.clip(0, 1)), bits=8))
     return folder / "near.png", folder / "far.png"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["--decimate", "2"], ["--no-linear", "--align", "off", "--exposure", "off"]])
-def test_the_command_line_and_the_readmes_lines_give_the_same_map(tmp_path, files, options):
-    done = CliRunner().invoke(app, ["estimate", *map(str, files), "-o", str(tmp_path / "out"), *options])
-    assert done.exit_code == 0, done.output
-    keywords = {"decimate": 2} if "--decimate" in options else {}
-    if "--no-linear" in options:
-        keywords = {"linear": False, "align": "off", "exposure": "off"}
-    found = estimate_blur(prepare_pair(*files, **keywords))
-    wanted = relblur.load(tmp_path / "out" / "blur_map.npz")
-    _same(found, wanted)
-    assert found.settings == wanted.settings
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from PIL import Image, ImageCms, PngImagePlugin  # noqa: TID253
 
 from profiles import gamma_element, icc
 from relblur import InputError, imread, read_photograph, save
-from relblur.base.errors import FileError, MissingDependencyError
+from relblur.base.errors import FileError
 from relblur.base.tone import LINEAR, SRGB, power_curve
 from relblur.photo.tone_curves import curve_of_icc_profile
 
@@ -320,11 +320,3 @@ def test_what_is_not_raw_is_one_line(tmp_path):
     assert "\n" not in str(error.value)
     with pytest.raises(FileError, match="there is no file"):
         imread(tmp_path / "nowhere.cr2")
-
-
-@pytest.mark.parametrize(("package", "name", "extra"), [("rawpy", "a.dng", "raw"), ("OpenEXR", "a.exr", "exr")])
-def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package, name, extra):
-    monkeypatch.setitem(__import__("sys").modules, package, None)
-    (tmp_path / name).write_bytes(b"\x76\x2f\x31\x01" + bytes(100))
-    with pytest.raises(MissingDependencyError, match=rf"install 'relblur\[{extra}\]'"):
-        imread(tmp_path / name)
