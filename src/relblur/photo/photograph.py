@@ -126,9 +126,7 @@ def read_photograph(
     stored = read_stored(path)
     if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
         raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
-    photograph = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
-    name = path.name if isinstance(path, Plane) else os.path.basename(os.fspath(path))
-    return replace(photograph, form=replace(photograph.form, name=name))
+    return photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:

@@ -37,19 +37,16 @@ class PictureForm:
         The photograph without its pixels.
     linear, gamma
         As for :func:`relblur.imread`.
-    name : str
-        Name of the file.
     """
 
     stored: StoredImage
     linear: bool = True
     gamma: float | None = None
-    name: str = ""
 
     @classmethod
-    def of(cls, stored: StoredImage, linear: bool, gamma: float | None, name: str = "") -> PictureForm:
+    def of(cls, stored: StoredImage, linear: bool, gamma: float | None) -> PictureForm:
         """Return the form of a photograph."""
-        return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
+        return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma)
 
     def write(self, path: PathLike, light: AnyArray, processing: str, pixel_um: float | None = None) -> None:
         """Write (H, W) or (H, W, C) light, with the processing in its EXIF data; NPY contains the light itself.
@@ -81,19 +78,6 @@ class PictureForm:
             return replace(self, stored=replace(stored, srgb=True, png_gamma=None), gamma=None)
         return replace(self, stored=stored)
 
-    def describe(self, path: PathLike) -> str:
-        """Return the form of a picture in one line."""
-        suffix = Path(path).suffix.lower()
-        if suffix == ".npy":
-            return "written as light, floats"
-        dtype, (curve, is_own) = self._dtype(suffix), self._curve(suffix)
-        depth = "32-bit float" if dtype == np.float32 else f"{8 * dtype.itemsize}-bit"
-        kept = [
-            name for name, there in (("ICC profile", self._profile(suffix)), ("EXIF", self.stored.exif.tags)) if there
-        ]
-        metadata = f", {' and '.join(kept)} kept" if kept else ""
-        return f"written as {depth} numbers, {curve.name}{f' as {self.name}' if is_own and self.name else ''}{metadata}"
-
     def _dtype(self, suffix: str) -> np.dtype[Any]:
         if suffix in TIFF_SUFFIXES and self.stored.bits is None:
             return np.dtype(np.float32)
@@ -107,13 +91,10 @@ class PictureForm:
         for_screens = self.stored.linear or self.stored.bits is None
         return (SRGB, False) if for_screens and curve.is_linear and suffix not in TIFF_SUFFIXES else (curve, True)
 
-    def _profile(self, suffix: str) -> bytes | None:
-        return self.stored.icc_profile if self._curve(suffix)[1] else None
-
     def _tags(self, suffix: str, encoded: AnyArray, processing: str) -> PictureTags:
         is_own = self._curve(suffix)[1]
         exif = self.stored.exif.of_result((encoded.shape[1], encoded.shape[0]), processing, srgb=not is_own)
-        profile = self._profile(suffix)
+        profile = self.stored.icc_profile if is_own else None
         if profile is not None and profile[16:20] != _PROFILE_KINDS[1 if encoded.ndim == 2 else 3]:
             profile = None
         stored = self.stored

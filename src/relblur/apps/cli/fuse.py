@@ -75,8 +75,6 @@ def fuse(
         write_picture(file, light, frames.form, processing, shots.pixel_um)
     for note in notes:
         say(note)
-    if frames.form is not None:
-        say(frames.form.describe(output))
     say(f"{len(frames.frames)} images, {light.shape[1]}x{light.shape[0]}, {clock.perf_counter() - start:.1f} s")
     print_lines(output)
 

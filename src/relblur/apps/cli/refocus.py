@@ -73,8 +73,6 @@ def refocus(
         write_picture(file, np.asarray(picture), pair.form, processing)
     for note in pair.notes:
         say(note)
-    if pair.form is not None:
-        say(pair.form.describe(output))
     print_lines(output)
 
 
