@@ -127,18 +127,6 @@ def test_gaps_and_hot_pixels_are_found_in_chunks(pair, small_chunks):
     assert np.percentile(apart, 99) < 0.1
 
 
-@pytest.mark.parametrize("shape", [(2, 90), (90, 2), (2049, 3)])
-def test_slivers(shape, monkeypatch):
-    monkeypatch.setattr(tiles, "LEAST_HALOS", 0)
-    rng = np.random.default_rng(0)
-    first, second = rng.random(shape), rng.random(shape)
-    whole = estimate_blur(first, second, method="window", max_sigma=0.7, window=1)
-    _same_bits(
-        estimate_blur(da.from_array(first, 40), da.from_array(second, 40), method="window", max_sigma=0.7, window=1),
-        whole,
-    )
-
-
 def test_nothing_is_computed_before_it_is_asked_for(pair, tmp_path):
     first = da.from_array(pair[0][:, :, 1], 64)
     lazy = estimate_blur(first, da.from_array(pair[1][:, :, 1], 64), method="window", max_sigma=2.0)

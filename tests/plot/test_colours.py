@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from relblur import BlurMap, Camera, ComparablePair, DepthMap
-from relblur.apps.video.side_by_side import as_seen, white_of_light
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
@@ -149,6 +148,3 @@ def test_dim_data_are_stretched_for_display_and_no_others():
     assert photo(np.full((4, 4), 40, np.uint8)).max() == pytest.approx(40 / 255)
     assert white_of(np.zeros((4, 4)), np.full((4, 4), np.nan)) == 1
     assert 1.9 < white_of(np.linspace(0, 2, 1000)) < 2
-    assert as_seen(np.array([[0, 4000]], np.uint16), white_of_light(twelve_bits.astype(np.uint16))).tolist() == [
-        [0, 255]
-    ]

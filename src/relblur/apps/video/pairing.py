@@ -27,15 +27,10 @@ class Dropped:
 def pair_by_time(
     first: Iterable[Frame], second: Iterable[Frame], tolerance_s: float, dropped: Dropped | None = None
 ) -> Iterator[tuple[Frame, Frame]]:
-    """Pair the frames of two sources, each in the order of time.
+    """Pair the frames of two sources, each in the order of time; count dropped frames in ``dropped``.
 
-    Parameters
-    ----------
-    tolerance_s : float
-        Largest time difference of a pair. With half the longer of the two frame intervals, each frame of the slower
-        source gets a partner.
-    dropped : Dropped, optional
-        Counts of dropped frames, updated while the pairs are taken.
+    ``tolerance_s`` is the largest time difference of a pair. With half the longer of the two frame intervals, each
+    frame of the slower source gets a partner.
     """
     count = Dropped() if dropped is None else dropped
     one, two = _Ahead(first), _Ahead(second)
@@ -75,13 +70,8 @@ def pair_alternating(frames: Iterable[Frame], interval_s: float) -> Iterator[tup
     """Pair neighbouring frames of one source whose focus alternates: near, far, near, far ...
 
     Each frame except the first forms a pair with the previous one, so maps have the full frame rate. The first image of
-    every pair has the focus of the clip's first frame. The focus of a frame follows from its time, so a missing frame
-    does not exchange near and far.
-
-    Parameters
-    ----------
-    interval_s : float
-        Time between neighbouring frames.
+    every pair has the focus of the clip's first frame. The focus of a frame follows from its time and the interval
+    between neighbouring frames, so a missing frame does not exchange near and far.
     """
     previous: Frame | None = None
     place = 0

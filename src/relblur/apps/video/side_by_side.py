@@ -7,7 +7,6 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from ...plot.colours import scale_for, white_of
 from .clip import import_av
 from .measuring import MeasuredFrame
 
-__all__ = ["ClipWriter", "SideBySide", "add_stream", "as_seen", "encode", "finish", "white_of_light"]
+__all__ = ["ClipWriter", "SideBySide", "add_stream", "encode", "finish"]
 
 #: Maximum width of the three panels together, px: that of a common screen.
 MOST_WIDTH = 1920
@@ -42,7 +41,8 @@ class SideBySide:
             factor = float(math.ceil(LEAST_PANEL / columns))
         self._panel = width, height = max(2, round(factor * columns)), max(2, round(factor * rows))
         self._scale = scale_for(measured.blur_map.sigma, "sigma")
-        self._white = white_of_light(measured.first.light, measured.second.light)
+        white = TOP * white_of(measured.first.light, measured.second.light)
+        self._look = np.rint(255 * encode_srgb(np.arange(TOP + 1) / white)).astype(np.uint8)
         # Most codecs halve the resolution of colours and need even sides.
         self.size = _even(3 * width + 2 * GAP + BAR_ROOM), _even(height + 2 * STRIP)
         self._sheet = self._empty_sheet(names)
@@ -76,7 +76,7 @@ class SideBySide:
 
         sheet = self._sheet.copy()
         for panel, frame in enumerate((measured.first, measured.second)):
-            sheet[self._place(panel)] = self._resized(as_seen(frame.light, self._white))[:, :, None]
+            sheet[self._place(panel)] = self._resized(self._look[frame.light])[:, :, None]
         sheet[self._place(2)] = self._resized(self._scale.apply(measured.blur_map.sigma))
         strip = Image.new("RGB", (self.size[0], STRIP), _BACKGROUND)
         known = np.isfinite(measured.blur_map.variance_difference).mean()
@@ -90,22 +90,6 @@ class SideBySide:
 
         how = cv2.INTER_AREA if self._panel[0] < picture.shape[1] else cv2.INTER_NEAREST
         return np.asarray(cv2.resize(picture, self._panel, interpolation=how))
-
-
-def as_seen(light: AnyArray, white: int = TOP) -> UInt8Array:
-    """Return a frame of light encoded for a screen, 8 bits."""
-    return np.asarray(_look(white).take(light))
-
-
-def white_of_light(*frames: AnyArray) -> int:
-    """Return the light shown as white, for a clip that begins with these frames."""
-    return round(TOP * white_of(*frames))
-
-
-@lru_cache(maxsize=2)
-def _look(white: int) -> UInt8Array:
-    """Return the table of 8-bit screen values for 16-bit light."""
-    return np.rint(255 * encode_srgb(np.arange(TOP + 1) / white)).astype(np.uint8)
 
 
 def _write(draw: Any, left: int, middle: int, text: str, points: int = 14) -> None:
