@@ -125,6 +125,7 @@ HOSTILE = {
 
 
     "OME elsewhere": lambda p: _new(p, {"node_type": "group", "attributes": {"multiscales": [OME]}}),
+    "OME that is a number": lambda p: _new(p, {"node_type": "group", "attributes": {"ome": 3}}),
     "shards of millions": lambda p: _new(
         p,
         {

@@ -29,7 +29,6 @@ from ...blur.noise import NoiseModel
 from ...blur.tiles import Region, grown, within
 from ...filters.decimation import decimate, decimation_margin, keeps_light
 from ...images.images import StoredImage
-from ...images.reading import first_line
 from ...images.zarr_arrays import ZarrArray, ome_images, read_zarr_node
 from ...photo.alignment import find_motion
 from ...photo.exposure import Exposure, find_exposure
@@ -65,10 +64,7 @@ class Store:
     def read(self, region: Region) -> AnyArray:
         """Return a rectangle as (H, W, C) in the picture's type."""
         index = {"y": region[0], "x": region[1], "c": slice(None)}
-        try:
-            values = np.asarray(self.array[tuple(index.get(name, 0) for name in self.names)])
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise FileError(f"{self.path} cannot be read: {first_line(error)}; it may be damaged") from None
+        values = self.array[tuple(index.get(name, 0) for name in self.names)]
         kept = [name for name in self.names if name in index]
         values = values.transpose([kept.index(name) for name in "yxc" if name in kept])
         return values if values.ndim == 3 else values[:, :, None]
@@ -80,22 +76,17 @@ def open_store(path: Path) -> Store:
         raise FileError(f"there is no file {path}; check the path")
     if not os.path.isdir(path):
         raise InputError(f"{path} is no Zarr; for other pictures name a folder for the results, -o result")
-    try:
-        array, names = _array_in(path)
-        names = names or {2: ("y", "x"), 3: ("y", "x", "c")}.get(len(array.shape), ())
-        sizes = dict(zip(names, array.shape, strict=False))
-        others = [length for name, length in sizes.items() if name not in ("y", "x", "c")]
-        if len(sizes) != len(array.shape) or not {"y", "x"} <= sizes.keys() or max(others, default=1) > 1:
-            raise InputError(f"{path} has the shape {array.shape}; rows and columns, or those and colours, are needed")
-        if sizes.get("c", 1) not in (1, 3):
-            raise InputError(f"{path} has {sizes['c']} channels, but 1 or 3 are read; save a copy with 1 or 3 first")
-        store = Store(array, names, os.fspath(path))
-        as_form(store.shape, np.dtype(array.dtype), str(path), -1)
-        return store
-    except (FileError, InputError):
-        raise
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError, AttributeError) as error:
-        raise FileError(f"{path} cannot be opened: {first_line(error)}; it may be damaged") from None
+    array, names = _array_in(path)
+    names = names or {2: ("y", "x"), 3: ("y", "x", "c")}.get(len(array.shape), ())
+    sizes = dict(zip(names, array.shape, strict=False))
+    others = [length for name, length in sizes.items() if name not in ("y", "x", "c")]
+    if len(sizes) != len(array.shape) or not {"y", "x"} <= sizes.keys() or max(others, default=1) > 1:
+        raise InputError(f"{path} has the shape {array.shape}; rows and columns, or those and colours, are needed")
+    if sizes.get("c", 1) not in (1, 3):
+        raise InputError(f"{path} has {sizes['c']} channels, but 1 or 3 are read; save a copy with 1 or 3 first")
+    store = Store(array, names, os.fspath(path))
+    as_form(store.shape, np.dtype(array.dtype), str(path), -1)
+    return store
 
 
 def _array_in(path: Path) -> tuple[ZarrArray, tuple[str, ...] | None]:
@@ -105,7 +96,7 @@ def _array_in(path: Path) -> tuple[ZarrArray, tuple[str, ...] | None]:
         raise FileError(f"{path} is a folder without a Zarr; check the path")
     if node.array is not None:
         return node.array, node.array.names
-    if images := ome_images(path, node):
+    if isinstance(node.attributes.get("ome", {}), dict) and (images := ome_images(path, node)):
         return images[0].array, tuple(images[0].axes.lower())
     raise InputError(f"{path} is a group without OME metadata; name the array itself, such as {path}/NAME")
 
