@@ -69,7 +69,6 @@ figures: $(BUILT)
 # The site, from what is on this machine alone; warnings are errors, and so are links that lead nowhere.
 docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d docs/_build/doctrees docs docs/_build/html
-	$(BIN)/python docs/check_site.py docs/_build/html
 
 $(VENV)/.docs-installed: $(BUILT)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

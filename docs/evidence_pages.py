@@ -36,10 +36,10 @@ class Page:
 
     name: str
     title: str
-    sections: tuple[Section, ...]
+    sections: list[Section]
 
 
-def accuracy() -> Page:
+def accuracy() -> list[Section]:
     """Synthetic pairs."""
     rows = record("accuracy")["rows"]
     kinds = list(dict.fromkeys(row["data"] for row in rows))
@@ -49,20 +49,21 @@ def accuracy() -> Page:
         within = np.mean([row["coverage_percent"] for row in rows if row["data"] == kind])
         worst = short(max(*stated, *automatic))
         table.append((kind, short(np.median(stated)), short(np.median(automatic)), worst, f"{within:.0f}"))
-    section = Section(
-        "accuracy",
-        "Known blur on ten photographs",
-        "Mean relative error of sigma over all pixels (percent), for eight fields of known blur on ten photographs of "
-        "scikit-image. Table: median and largest value over images and fields, and the share of pixels within one "
-        "standard error (68 % is ideal).",
-        "data | sharper image stated | direction found | largest error | within 1 (%)",
-        table,
-        plots.draw_accuracy,
-    )
-    return Page("accuracy", "Accuracy on synthetic pairs", (section,))
+    return [
+        Section(
+            "accuracy",
+            "Known blur on ten photographs",
+            "Mean relative error of sigma over all pixels (percent), for eight fields of known blur on ten photographs "
+            "of scikit-image. Table: median and largest value over images and fields, and the share of pixels within "
+            "one standard error (68 % is ideal).",
+            "data | sharper image stated | direction found | largest error | within 1 (%)",
+            table,
+            plots.draw_accuracy,
+        )
+    ]
 
 
-def error_bars() -> Page:
+def error_bars() -> list[Section]:
     """Scenes with true depth, plain walls, impossible signs."""
     rows = record("honest")["rows"]
     scenes = [
@@ -86,37 +87,33 @@ def error_bars() -> Page:
                 f"{max(abs(row['texture'] / 2 - 1) for row in those) * 100:.1f}",
             )
         )
-    return Page(
-        "error_bars",
-        "Standard errors and flags",
-        (
-            Section(
-                "honest",
-                "Rendered scenes",
-                "Four path-traced scenes of 640 x 480 px with sensor noise, 8-bit sRGB, JPEG 95. Off edges: more than "
-                "10 px from a depth edge. Wrong: beyond 3 standard errors and by more than 0.5 px.",
-                "scene, place | unflagged (%) | of these wrong (%) | within 1 (%) | within 2 (%)",
-                scenes,
-                plots.draw_scenes,
-            ),
-            Section(
-                "honest",
-                "Plain walls",
-                "A textured area with a blur of 2 px beside a plain wall, with noise of 14 kinds. Each column has the "
-                "worst of these kinds.",
-                "noise | wall within 2 (%) | wall off by (px) | wall's standard error (px) | texture off by (%)",
-                walls,
-            ),
-            Section(
-                "honest",
-                "Impossible signs",
-                "Two apertures at one focus: the wider one is nowhere the sharper. Share of pixels where the map "
-                "has the impossible sign, unflagged and beyond 3 standard errors.",
-                "set | pairs | mean (%) | worst pair (%) | unflagged (%)",
-                _signs(rows["signs"]),
-            ),
+    return [
+        Section(
+            "honest",
+            "Rendered scenes",
+            "Four path-traced scenes of 640 x 480 px with sensor noise, 8-bit sRGB, JPEG 95. Off edges: more than "
+            "10 px from a depth edge. Wrong: beyond 3 standard errors and by more than 0.5 px.",
+            "scene, place | unflagged (%) | of these wrong (%) | within 1 (%) | within 2 (%)",
+            scenes,
+            plots.draw_scenes,
         ),
-    )
+        Section(
+            "honest",
+            "Plain walls",
+            "A textured area with a blur of 2 px beside a plain wall, with noise of 14 kinds. Each column has the "
+            "worst of these kinds.",
+            "noise | wall within 2 (%) | wall off by (px) | wall's standard error (px) | texture off by (%)",
+            walls,
+        ),
+        Section(
+            "honest",
+            "Impossible signs",
+            "Two apertures at one focus: the wider one is nowhere the sharper. Share of pixels where the map "
+            "has the impossible sign, unflagged and beyond 3 standard errors.",
+            "set | pairs | mean (%) | worst pair (%) | unflagged (%)",
+            _signs(rows["signs"]),
+        ),
+    ]
 
 
 def _signs(rows: Any) -> Rows:
@@ -128,7 +125,7 @@ def _signs(rows: Any) -> Rows:
     return table
 
 
-def compression() -> Page:
+def compression() -> list[Section]:
     """JPEG."""
     rows = record("honest")["rows"]["jpeg"]
     table = []
@@ -137,19 +134,20 @@ def compression() -> Page:
         errors = (np.mean([row["error"] for row in group]) for group in (every, unflagged))
         within = (np.mean([row["within"][k] for row in unflagged]) for k in range(2))
         table.append((kind, *(f"{error:.2f}" for error in errors), *(percent(share) for share in within)))
-    section = Section(
-        "honest",
-        "JPEG quality",
-        "Five photographs, blur of 1 to 2 px, noise 0.3 %, 8-bit sRGB, stored and read again. Mean relative error of "
-        "sigma; share of unflagged pixels within 1 and 2 standard errors.",
-        "file | error, all (%) | error, unflagged (%) | within 1 (%) | within 2 (%)",
-        table,
-        plots.draw_compression,
-    )
-    return Page("compression", "Compressed photographs", (section,))
+    return [
+        Section(
+            "honest",
+            "JPEG quality",
+            "Five photographs, blur of 1 to 2 px, noise 0.3 %, 8-bit sRGB, stored and read again. Mean relative error "
+            "of sigma; share of unflagged pixels within 1 and 2 standard errors.",
+            "file | error, all (%) | error, unflagged (%) | within 1 (%) | within 2 (%)",
+            table,
+            plots.draw_compression,
+        )
+    ]
 
 
-def violations() -> Page:
+def violations() -> list[Section]:
     """Pairs that break the assumptions."""
     rows = record("violations")["rows"]
     worst = sorted(rows, key=lambda row: -row["beyond_3"])[:8]
@@ -163,19 +161,20 @@ def violations() -> Page:
         )
         for row in worst
     ]
-    section = Section(
-        "violations",
-        "One fault at a time",
-        "Six photographs of 256 x 256 px, 8 bits, noise 0.003, each spoiled in one way and measured without "
-        "preparation. The table has the eight worst faults; errors are shares of unflagged pixels.",
-        "fault | unflagged (%) | beyond 3 (%) | worst photograph (%) | warned",
-        table,
-        plots.draw_violations,
-    )
-    return Page("violations", "Violated assumptions", (section,))
+    return [
+        Section(
+            "violations",
+            "One fault at a time",
+            "Six photographs of 256 x 256 px, 8 bits, noise 0.003, each spoiled in one way and measured without "
+            "preparation. The table has the eight worst faults; errors are shares of unflagged pixels.",
+            "fault | unflagged (%) | beyond 3 (%) | worst photograph (%) | warned",
+            table,
+            plots.draw_violations,
+        )
+    ]
 
 
-def depth() -> Page:
+def depth() -> list[Section]:
     """Rendered scenes with disc blur."""
     rows = record("depth")["rows"]
     methods = list(dict.fromkeys(row["method"] for row in rows["renders"]))
@@ -199,32 +198,28 @@ def depth() -> Page:
         for row in rows["hard"]
         if row["scene"].endswith(".jpg")
     ]
-    return Page(
-        "depth",
-        "Depth",
-        (
-            Section(
-                "depth",
-                "Rendered scenes",
-                "640 x 480 px, disc blur, occlusion, focus at 1 m and 2 m, true depth. Mean |z error| / z in percent "
-                "over all pixels, and in brackets more than 8 px from depth edges.",
-                "function | plane | stairs | poles | CPU s",
-                table,
-                plots.draw_depth,
-            ),
-            Section(
-                "depth",
-                "Scenes with plain walls",
-                "Path-traced scenes stored as JPEG 95. Unflagged pixels: median |1/z error| (1/m) and share within one "
-                "standard error.",
-                "scene | psf | unflagged (%) | median error (1/m) | within 1 (%)",
-                hard,
-            ),
+    return [
+        Section(
+            "depth",
+            "Rendered scenes",
+            "640 x 480 px, disc blur, occlusion, focus at 1 m and 2 m, true depth. Mean |z error| / z in percent "
+            "over all pixels, and in brackets more than 8 px from depth edges.",
+            "function | plane | stairs | poles | CPU s",
+            table,
+            plots.draw_depth,
         ),
-    )
+        Section(
+            "depth",
+            "Scenes with plain walls",
+            "Path-traced scenes stored as JPEG 95. Unflagged pixels: median |1/z error| (1/m) and share within one "
+            "standard error.",
+            "scene | psf | unflagged (%) | median error (1/m) | within 1 (%)",
+            hard,
+        ),
+    ]
 
 
-def stacks() -> Page:
+def stacks() -> list[Section]:
     """Focal stacks and fused pictures."""
     rows = record("stacks")["rows"]
     generated = [
@@ -254,38 +249,34 @@ def stacks() -> Page:
         for row in rows["fused"]["rows"]
         if row["name"] == "mean"
     ]
-    return Page(
-        "stacks",
-        "Stacks and fused pictures",
-        (
-            Section(
-                "stacks",
-                "Forty-one frames",
-                "Three generated stacks, JPEG 75. RMS error of the frame in best focus, in frames, beside the largest "
-                "Laplacian energy with the best window and a parabola.",
-                "stack | relblur | Laplacian | within 1 (%) | within 2 (%)",
-                generated,
-                plots.draw_stacks,
-            ),
-            Section(
-                "stacks",
-                "Five frames with a known camera",
-                "Rendered stacks, JPEG 95. Mean error of depth away from edges (m).",
-                "scene | five frames | two frames | Laplacian | within 1 (%)",
-                hard,
-            ),
-            Section(
-                "stacks",
-                "Fused pictures",
-                "Mean PSNR against the sharp picture (dB). focus-stack is version 1.3.",
-                "pictures | relblur | focus-stack | Laplacian, pixel | Laplacian, window",
-                fused,
-            ),
+    return [
+        Section(
+            "stacks",
+            "Forty-one frames",
+            "Three generated stacks, JPEG 75. RMS error of the frame in best focus, in frames, beside the largest "
+            "Laplacian energy with the best window and a parabola.",
+            "stack | relblur | Laplacian | within 1 (%) | within 2 (%)",
+            generated,
+            plots.draw_stacks,
         ),
-    )
+        Section(
+            "stacks",
+            "Five frames with a known camera",
+            "Rendered stacks, JPEG 95. Mean error of depth away from edges (m).",
+            "scene | five frames | two frames | Laplacian | within 1 (%)",
+            hard,
+        ),
+        Section(
+            "stacks",
+            "Fused pictures",
+            "Mean PSNR against the sharp picture (dB). focus-stack is version 1.3.",
+            "pictures | relblur | focus-stack | Laplacian, pixel | Laplacian, window",
+            fused,
+        ),
+    ]
 
 
-def video() -> Page:
+def video() -> list[Section]:
     """What lossy codecs cost."""
     rows = record("video")["rows"]["codecs"]
     table = []
@@ -294,19 +285,20 @@ def video() -> Page:
             np.mean([codec_cells(row[key]) for row in those], axis=0) for key in ("told_nothing", "as_the_command")
         )
         table.append((codec, f"{command[1]:.3f}", f"{command[0]:.0f}", f"{plain[3]:.0f}", f"{command[3]:.0f}"))
-    section = Section(
-        "video",
-        "Codecs",
-        "A ramp from -2 to +2 px on three panning photographs with 0.3 % noise, by `Stream` and by `relblur video`, "
-        "which accounts for the codec. Median error of sigma, and pixels within two standard errors.",
-        "codec | error (px) | answered (%) | within 2, `Stream` (%) | within 2, `video` (%)",
-        table,
-        plots.draw_video,
-    )
-    return Page("video", "Video codecs", (section,))
+    return [
+        Section(
+            "video",
+            "Codecs",
+            "A ramp from -2 to +2 px on three panning photographs with 0.3 % noise, by `Stream` and by `relblur "
+            "video`, which accounts for the codec. Median error of sigma, and pixels within two standard errors.",
+            "codec | error (px) | answered (%) | within 2, `Stream` (%) | within 2, `video` (%)",
+            table,
+            plots.draw_video,
+        )
+    ]
 
 
-def scaling() -> Page:
+def scaling() -> list[Section]:
     """Workers, slides, rigs."""
     pairs = [row for row in record("scaling_pairs")["rows"] if "workers" in row]
     slide = [
@@ -328,37 +320,33 @@ def scaling() -> Page:
         )
         for row in record("rig")["rows"]
     ]
-    return Page(
-        "scaling",
-        "Scaling",
-        (
-            Section(
-                "scaling_pairs",
-                "Many pairs",
-                "`relblur tools batch` on pairs of 625 x 433 px, each run twice, two cores.",
-                "workers | seconds a pair | of these estimating",
-                [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
-                plots.draw_scaling,
-            ),
-            Section(
-                "scaling_slide",
-                "A pair of 400 megapixels",
-                "20 000 x 20 000 px, float32, in chunks. Median relative error of sigma.",
-                "method | side of the map (px) | peak memory (GB) | CPU s | error (%)",
-                slide,
-            ),
-            Section(
-                "rig",
-                "A stream that is calibrated",
-                "Processor time of `Stream` with a calibration over that without, and the error of s (px^2).",
-                "frame | motion | time | error of s",
-                rig,
-            ),
+    return [
+        Section(
+            "scaling_pairs",
+            "Many pairs",
+            "`relblur tools batch` on pairs of 625 x 433 px, each run twice, two cores.",
+            "workers | seconds a pair | of these estimating",
+            [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
+            plots.draw_scaling,
         ),
-    )
+        Section(
+            "scaling_slide",
+            "A pair of 400 megapixels",
+            "20 000 x 20 000 px, float32, in chunks. Median relative error of sigma.",
+            "method | side of the map (px) | peak memory (GB) | CPU s | error (%)",
+            slide,
+        ),
+        Section(
+            "rig",
+            "A stream that is calibrated",
+            "Processor time of `Stream` with a calibration over that without, and the error of s (px^2).",
+            "frame | motion | time | error of s",
+            rig,
+        ),
+    ]
 
 
-def preparation() -> Page:
+def preparation() -> list[Section]:
     """What linear light, alignment and exposure gain."""
     chain = record("chain")["rows"]["chain"]
     steps = []
@@ -367,24 +355,20 @@ def preparation() -> Page:
         within = np.mean([row[step]["within_2_stderr"] for row in chain.values()])
         cells = (f"{value:.2f}" for value in (np.median(errors), np.mean(errors), max(errors)))
         steps.append((step, *cells, percent(within)))
-    return Page(
-        "preparation",
-        "Preparation of photographs",
-        (
-            Section(
-                "chain",
-                "What each step gains",
-                "Ten photographs, blur of 1 to 2 px, moved, scaled, brightened, noise 0.3 %, 8-bit sRGB. Mean relative "
-                "error of sigma in percent, with a step left out, and pixels within 2 standard errors.",
-                "run | median (%) | mean (%) | worst (%) | within 2 (%)",
-                steps,
-                plots.draw_preparation,
-            ),
+    return [
+        Section(
+            "chain",
+            "What each step gains",
+            "Ten photographs, blur of 1 to 2 px, moved, scaled, brightened, noise 0.3 %, 8-bit sRGB. Mean relative "
+            "error of sigma in percent, with a step left out, and pixels within 2 standard errors.",
+            "run | median (%) | mean (%) | worst (%) | within 2 (%)",
+            steps,
+            plots.draw_preparation,
         ),
-    )
+    ]
 
 
-def alignment() -> Page:
+def alignment() -> list[Section]:
     """How exact alignment and resampling are."""
     rows = record("alignment")["rows"]
     motions = []
@@ -396,30 +380,26 @@ def alignment() -> Page:
     for name in next(iter(rows["resampling"].values())):
         values = [row[name] for row in rows["resampling"].values()]
         resampling.append((name, f"{np.mean(values):+.4f}", f"{max(values, key=abs):+.4f}"))
-    return Page(
-        "alignment",
-        "Alignment and resampling",
-        (
-            Section(
-                "alignment",
-                "Alignment",
-                "Distance between where a pixel was put and where it is, over ten photographs and three blurs (px).",
-                "motion | RMS, median | RMS, largest | corner, largest",
-                motions,
-                plots.draw_alignment,
-            ),
-            Section(
-                "alignment",
-                "Resampling",
-                "Blur that an interpolation adds at half a pixel in both directions (px^2 of s).",
-                "interpolation | mean | largest",
-                resampling,
-            ),
+    return [
+        Section(
+            "alignment",
+            "Alignment",
+            "Distance between where a pixel was put and where it is, over ten photographs and three blurs (px).",
+            "motion | RMS, median | RMS, largest | corner, largest",
+            motions,
+            plots.draw_alignment,
         ),
-    )
+        Section(
+            "alignment",
+            "Resampling",
+            "Blur that an interpolation adds at half a pixel in both directions (px^2 of s).",
+            "interpolation | mean | largest",
+            resampling,
+        ),
+    ]
 
 
-def photographs() -> Page:
+def photographs() -> list[Section]:
     """Photographed sets as the command measures them."""
     sets = record("sets_command")["rows"]
     table = []
@@ -434,18 +414,19 @@ def photographs() -> Page:
                 span(100 * each["flag_shares"].get("no flag", 0) for each in found),
             )
         )
-    section = Section(
-        "sets_command",
-        "Sets of pairs, `relblur estimate` with its defaults",
-        "Light-field pairs (lytro), two apertures (dpdd_gif), blurred and sharp pictures of a phone (pixel4_dp).",
-        "set | pairs | decimated by | answered (%) | unflagged (%)",
-        table,
-        plots.draw_photographs,
-    )
-    return Page("photographs", "Photographed sets", (section,))
+    return [
+        Section(
+            "sets_command",
+            "Sets of pairs, `relblur estimate` with its defaults",
+            "Light-field pairs (lytro), two apertures (dpdd_gif), blurred and sharp pictures of a phone (pixel4_dp).",
+            "set | pairs | decimated by | answered (%) | unflagged (%)",
+            table,
+            plots.draw_photographs,
+        )
+    ]
 
 
-def paper() -> Page:
+def paper() -> list[Section]:
     """The paper's Fig. 1 on ten photographs."""
     rows = record("framework")["rows"]
     ramps = []
@@ -457,31 +438,27 @@ def paper() -> Page:
     for (bits, sharper), those in grouped(rows["harder_ramps"], "bits", "sharper").items():
         shares = (span((100 * row[key] for row in those), 1) for key in ("own_answer_error", "filled", "error"))
         harder.append((str(bits), sharper, *shares))
-    return Page(
-        "paper",
-        "The paper's Fig. 1",
-        (
-            Section(
-                "framework",
-                "Ramps from 1 to 2 px",
-                "Ten photographs, two directions, float, sharper image stated, flat pixels left out. Mean relative "
-                "error of sigma, and mean error of the re-made image (0..1).",
-                "method | error, median (%) | largest (%) | re-made, median | largest",
-                ramps,
-                plots.draw_paper,
-            ),
-            Section(
-                "framework",
-                "Rounded values, direction unknown",
-                "The paper's method on the same pairs. Ranges over photographs and directions, in percent.",
-                "bits | sharper | error of own answers | filled | error of all",
-                harder,
-            ),
+    return [
+        Section(
+            "framework",
+            "Ramps from 1 to 2 px",
+            "Ten photographs, two directions, float, sharper image stated, flat pixels left out. Mean relative "
+            "error of sigma, and mean error of the re-made image (0..1).",
+            "method | error, median (%) | largest (%) | re-made, median | largest",
+            ramps,
+            plots.draw_paper,
         ),
-    )
+        Section(
+            "framework",
+            "Rounded values, direction unknown",
+            "The paper's method on the same pairs. Ranges over photographs and directions, in percent.",
+            "bits | sharper | error of own answers | filled | error of all",
+            harder,
+        ),
+    ]
 
 
-def speed() -> Page:
+def speed() -> list[Section]:
     """Real time beside rivals."""
     times = record("speed")["rows"]["sizes"]["480x640"]
     table = []
@@ -489,29 +466,36 @@ def speed() -> Page:
         if name in times:
             found = times[name]
             table.append((title, *(f"{found[key]:.1f}" for key in ("wall_least", "wall_median", "cpu_median"))))
-    section = Section(
-        "speed",
-        "A pair of 480 x 640 px",
-        "Milliseconds, all contestants in turn in one process, two threads.",
-        "contestant | wall, least | wall, median | CPU, median",
-        table,
-        plots.draw_speed,
-    )
-    return Page("speed", "Speed", (section,))
+    return [
+        Section(
+            "speed",
+            "A pair of 480 x 640 px",
+            "Milliseconds, all contestants in turn in one process, two threads.",
+            "contestant | wall, least | wall, median | CPU, median",
+            table,
+            plots.draw_speed,
+        )
+    ]
 
 
-MAKERS = {
-    "accuracy": accuracy,
-    "error_bars": error_bars,
-    "compression": compression,
-    "violations": violations,
-    "depth": depth,
-    "stacks": stacks,
-    "preparation": preparation,
-    "alignment": alignment,
-    "photographs": photographs,
-    "video": video,
-    "scaling": scaling,
-    "paper": paper,
-    "speed": speed,
+#: Title and sections of each page.
+PAGES = {
+    "accuracy": ("Accuracy on synthetic pairs", accuracy),
+    "error_bars": ("Standard errors and flags", error_bars),
+    "compression": ("Compressed photographs", compression),
+    "violations": ("Violated assumptions", violations),
+    "depth": ("Depth", depth),
+    "stacks": ("Stacks and fused pictures", stacks),
+    "preparation": ("Preparation of photographs", preparation),
+    "alignment": ("Alignment and resampling", alignment),
+    "photographs": ("Photographed sets", photographs),
+    "video": ("Video codecs", video),
+    "scaling": ("Scaling", scaling),
+    "paper": ("The paper's Fig. 1", paper),
+    "speed": ("Speed", speed),
 }
+
+
+def all_pages() -> list[Page]:
+    """Return all pages, made from their records."""
+    return [Page(name, title, make()) for name, (title, make) in PAGES.items()]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import evidence_records
 import numpy as np
-from evidence_pages import MAKERS, Page, Rows, compression
+from evidence_pages import Page, Rows, all_pages, compression
 from evidence_records import accuracy_of, record, short, span
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,7 +40,7 @@ def passages() -> dict[str, str]:
     }
     within = [[100 * row["coverage_unflagged"][k] for row in honest["scenes"] if row["place"] == "all"] for k in (0, 1)]
     flagged = [100 - 100 * row["unflagged"] for row in honest["scenes"] if row["place"] == "all"]
-    jpeg = {row[0]: row[2] for row in compression().sections[0].rows}
+    jpeg = {row[0]: row[2] for row in compression()[0].rows}
     renders = {(row["method"], row["scene"]): row for row in record("depth")["rows"]["renders"]}
     disc = [short(renders['estimate_depth, psf="disc"', scene]["all"]) for scene in ("plane", "stairs", "poles")]
     generated = [row["rms"] for row in record("stacks")["rows"]["generated"]["rows"]]
@@ -185,7 +185,7 @@ def _digest_in(plot: Path) -> str | None:
 
 def texts() -> dict[Path, str]:
     """Return the texts of all pages of evidence, and of those that quote figures."""
-    pages = [make() for make in MAKERS.values()]
+    pages = all_pages()
     found = {PAGES / f"{page.name}.md": markdown(page) for page in pages} | {PAGES / "index.md": index(pages)}
     return found | {page: with_passages(page.read_text()) for page in quoting()}
 
@@ -197,7 +197,7 @@ def stale() -> list[str]:
         for path, text in texts().items()
         if not path.exists() or path.read_text() != text
     ]
-    for page in (make() for make in MAKERS.values()):
+    for page in all_pages():
         for number, section in enumerate(page.sections):
             plot = PAGES / f"{page.name}{number or ''}.png"
             if section.draw and _digest_in(plot) != digest(page):
@@ -215,8 +215,8 @@ def main() -> None:
         raise SystemExit(1 if found else 0)
     for path, text in texts().items():
         path.write_text(text)
-    for make in MAKERS.values():
-        draw(make())
+    for page in all_pages():
+        draw(page)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -167,68 +163,6 @@ def test_an_unexpected_error_is_a_failure_of_its_pair_only(folders, tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["batch.json", "c", "summary.csv"]
 
 
-PROGRAM = """
-import sys, time
-from pathlib import Path
-from relblur.report.batch import find_jobs, run_batch
-near, far, out = map(Path, sys.argv[1:])
-def work(first, second, folder):
-    for part in range(20):
-        (folder / str(part)).write_text("x" * 1000)
-        time.sleep(0.005)
-run_batch(find_jobs(near, far), out, {}, work)
-"""
-
-
-def _visible(folder):
-    return {p.name for p in folder.iterdir() if not p.name.startswith(".") and p.is_dir()}
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_half_done(folders, tmp_path):
-    for folder in folders:
-        for number in range(5):
-            (folder / f"{number}.png").write_text("x")
-    out, finished = tmp_path / "out", set()
-    command = [sys.executable, "-c", PROGRAM, *map(str, folders), str(out)]
-    for kill in range(40):
-        process = subprocess.Popen(command)
-        deadline = time.monotonic() + 20
-        # Let it do a pair or two, then kill it at a moment that differs each time.
-        while process.poll() is None and time.monotonic() < deadline:
-            if out.is_dir() and len(_visible(out) - finished) >= 1:
-                time.sleep(0.013 * (kill % 7))
-                break
-            time.sleep(0.002)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        now = _visible(out)
-        assert finished <= now  # nothing finished was lost
-        for name in now:
-            assert len(list((out / name).iterdir())) == 21  # whole, with made_from.json
-            assert all((out / name / str(part)).stat().st_size == 1000 for part in range(20))
-        finished = now
-        if len(finished) == 8:
-            break
-    subprocess.run(command, check=True)
-    assert sorted(p.name for p in out.iterdir()) == sorted([*"01234abc", "batch.json", "summary.csv"])
-
-
-@pytest.mark.slow
-def test_a_second_run_on_one_output_folder_is_refused(folders, tmp_path):
-    out = tmp_path / "out"
-    program = PROGRAM.replace("time.sleep(0.005)", "print('in', flush=True); sys.stdin.readline()")
-    command = [sys.executable, "-c", program, *map(str, folders), str(out)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
-        first.stdout.readline()
-        with pytest.raises(FileError, match="another relblur is at work in "):
-            run_batch(find_jobs(*folders), out, {}, _work)
-        first.kill()
-    assert {each.state for each in run_batch(find_jobs(*folders), out, {}, _work)} == {"done"}
-    assert not [name for name in os.listdir(out) if name.startswith(".")]
-
-
 def _jobs(home, *names):
     """Jobs of files in home/shots, called NAME_near.png and NAME_far.png, and something precious beside them."""
     for folder in ("shots", "precious"):
@@ -303,20 +237,6 @@ def test_a_file_of_the_name_of_a_report_is_not_replaced(folders, tmp_path, name)
     with pytest.raises(OutputExistsError, match=f"{name} is in the way and not from relblur"):
         run_batch(find_jobs(*folders), out, {}, _work, force=True)
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, '{"mine": 1}')]
-
-
-def test_an_output_folder_that_cannot_be_written_is_one_line(folders, tmp_path, monkeypatch):
-    """Root may write anywhere, so the system's answer is put in."""
-    real = os.open
-
-    def refuse(path, *args, **kwargs):
-        if str(path).startswith(str(tmp_path / "out")):
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *args, **kwargs)
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(FileError, match=r"cannot write .*Permission denied"):
-        run_batch(find_jobs(*folders), tmp_path / "out", {}, _work)
 
 
 def test_workers_work_at_the_same_time(tmp_path):

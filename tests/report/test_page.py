@@ -124,6 +124,7 @@ def test_several_results_have_a_table_with_links_to_each():
         assert f'<section id="r{number}">' not in page.partition(f'href="#r{number}"')[0]
         assert _unpacked(page, f"r{number}")
     assert "no picture" in page
+    assert "coc constant px m" in page
     assert "median standard error" in page
 
 
@@ -171,17 +172,6 @@ def test_estimate_writes_a_page_and_replaces_none_unasked(scene, estimated, tmp_
     line = failed(run("estimate", scene / "near.png", scene / "far.png", "-o", tmp_path, "--report"), 2)
     assert "would be replaced" in line
     assert [path.name for path in tmp_path.iterdir()] == [PAGE_FILE]
-
-
-@pytest.mark.slow
-def test_depth_writes_a_page(scene, tmp_path):
-    pair = (scene / "near.png", scene / "far.png")
-    done = run("depth", *pair, "-c", scene / "cam.toml", "-o", tmp_path, "--report")
-    assert done.exit_code == 0, done.output
-    page = (tmp_path / PAGE_FILE).read_text()
-    _check_alone(page)
-    assert "coc constant px m" in page
-    np.testing.assert_allclose(_unpacked(page)[1], relblur.load(tmp_path / "depth.npz").depth_m, rtol=3e-4)
 
 
 def test_report_reads_folders_and_files_back(estimated, tmp_path):

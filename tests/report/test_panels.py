@@ -9,23 +9,8 @@ import numpy as np
 import pytest
 
 from relblur import Camera, save, synth
-from relblur.blur.blur_map import Flag
-from relblur.plot.colours import ColourScale, rgb
+from relblur.plot.colours import ColourScale
 from relblur.report.panels import Panel, panels_picture
-
-
-def test_a_wide_map_gets_a_panel_of_at_least_700_px_and_its_key_beside_it(tmp_path):
-    from PIL import Image
-
-    flags = np.full((300, 900), int(Flag.FILLED), np.uint8)
-    panels_picture(tmp_path / "sheet.png", [Panel("flags", flags, "flags")], heading="two\nlines")
-    sheet = np.asarray(Image.open(tmp_path / "sheet.png")).astype(int)
-    covered = (np.abs(sheet - rgb("#74c476")) < 3).all(axis=2)
-    rows = covered.sum(axis=1)
-    assert rows.max() >= 700
-    inside = covered[rows > 600]
-    whole = inside[:, np.flatnonzero(inside[0])[0] :][:, :700]
-    assert whole.all()  # nothing is drawn over the map
 
 
 @pytest.mark.parametrize("shape", [(60, 90), (1, 200), (200, 1), (7, 7)])

@@ -37,7 +37,6 @@ from ..images.results import (
 )
 
 __all__ = [
-    "SUMMARY",
     "Job",
     "Outcome",
     "files_of",
@@ -49,8 +48,6 @@ __all__ = [
 
 #: Reports in the output folder: outcome of each pair, table of the figures, contact sheet of the maps, page of all.
 REPORTS = BATCH_FILE, TABLE_FILE, SHEET_FILE, _ = "batch.json", "summary.csv", "contact_sheet.png", "report.html"
-#: Name of the file with the figures of a pair, in the folder of the pair.
-SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -224,12 +221,14 @@ def _own_reports(output: Path) -> list[str]:
 
 def _table(jobs: Sequence[Job], outcomes: Sequence[Outcome], output: Path) -> bytes:
     """Return the figures of all pairs as CSV: a row for each pair, a column for each figure."""
+    from .summary import SUMMARY_FILE
+
     rows: list[dict[str, Any]] = []
     for job, each in zip(jobs, outcomes, strict=True):
         row = {"pair": each.name, "state": each.state, "error": each.error}
         row |= {name: str(path or "") for name, path in (("first", job.first), ("second", job.second))}
         with suppress(OSError, ValueError, RecursionError, AttributeError):  # no summary, or an unreadable one
-            row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes())) if each.succeeded else {}
+            row |= _flat(json.loads((output / each.name / SUMMARY_FILE).read_bytes())) if each.succeeded else {}
         rows.append(row)
     return csv_table(rows)
 

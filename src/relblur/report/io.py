@@ -95,12 +95,11 @@ def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
 def _storable(array: AnyArray, path: str) -> AnyArray:
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
         raise InputError(f"data has shape {array.shape}; an image is (H, W) or (H, W, 3)")
-    if np.iscomplexobj(array) or array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+    keeps_floats = path.lower().endswith((".npy", ".tif", ".tiff"))
+    if array.dtype.kind not in ("fiu" if keeps_floats else "f") and array.dtype not in (np.uint8, np.uint16):
         raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
-    if array.dtype in (np.uint8, np.uint16) or path.lower().endswith((".npy", ".tif", ".tiff")):
+    if array.dtype.kind != "f" or keeps_floats:
         return array
-    if not np.issubdtype(array.dtype, np.floating):
-        raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
         raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
     if path.lower().endswith(".png"):
