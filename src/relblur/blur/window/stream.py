@@ -27,6 +27,8 @@ __all__ = ["Stream"]
 
 #: Types of frames that are accepted without conversion.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
+#: Largest frame, pixels; the same as for image files.
+MOST_PIXELS = 250_000_000
 #: Step of the sample for the scale of a frame, px.
 _STEP = 16
 #: Names of the accepted types by dtype; arrays of a foreign byte order have another dtype.
@@ -243,10 +245,10 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
         rows, columns, channels = sizes if len(sizes) == 3 else [*sizes, 1]
     except (TypeError, ValueError):
         rows = columns = channels = 0
-    if min(rows, columns) < 2 or not 1 <= channels <= MOST_CHANNELS:
+    if min(rows, columns) < 2 or rows * columns > MOST_PIXELS or not 1 <= channels <= MOST_CHANNELS:
         raise InputError(
-            "shape must be (rows, columns) or (rows, columns, channels), 2 or more rows and columns and up to "
-            f"{MOST_CHANNELS} channels, got {shape!r}"
+            "shape must be (rows, columns) or (rows, columns, channels); a stream takes 2 or more rows and columns, "
+            f"{MOST_PIXELS / 1e6:g} megapixels and {MOST_CHANNELS} channels, got {shape!r}"
         )
     return rows, columns, channels
 
