@@ -95,7 +95,7 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
     if slow:
         estimates: dict[str, Any] = {"Y2": lambda: scipy_bank(first, second)}
         engines = {
-            "window": ("opencv", "compiled", "reference"),
+            "window": ("opencv", "compiled"),
             "refined": ("opencv", "compiled"),
             "paper": ("opencv",),
         }
