@@ -151,13 +151,9 @@ def test_memory_layout_and_byte_order_do_not_matter(both_ways, method):
     backwards = np.ascontiguousarray(first[::-1, ::-1])[::-1, ::-1], second
     for one, two in (swapped, strided, backwards, (first.tolist(), second.tolist())):
         _same(estimate_blur(one, two, method=method), wanted)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_byte_swapped_uint16_is_read_right(texture, method):
-    first, second = (synth.degrade(image, bits=16) for image in synth.pair(texture, 1.5))
-    swapped = (image.astype(image.dtype.newbyteorder()) for image in (first, second))
-    _same(estimate_blur(*swapped, method=method), estimate_blur(first, second, method=method))
+    stored = [synth.degrade(image, bits=16) for image in (first, second)]
+    swapped = (image.astype(image.dtype.newbyteorder()) for image in stored)
+    _same(estimate_blur(*swapped, method=method), estimate_blur(*stored, method=method))
 
 
 @pytest.mark.slow
@@ -170,15 +166,6 @@ def test_colour_channels_may_lie_on_any_axis(colour, method, axis):
     _same(estimate_blur(*moved, method=method, channel_axis=axis), wanted)
     assert wanted.shape == colour.shape[:2]
     assert_allclose(np.nanmedian(wanted.sigma), 1.5, atol=0.01)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(9, 9), (9, 60), (12, 10)])
-def test_images_as_small_as_the_window_work(texture, method, shape):
-    crop = texture[: shape[0], : shape[1]]
-    found = estimate_blur(crop, synth.blur_with_map(crop, 1.0), method=method)
-    assert found.shape == shape
-    assert np.isfinite(found.sigma).any()
 
 
 # Pixels that cannot be used
@@ -308,14 +295,6 @@ def test_sigma_is_the_signed_root_and_its_error_follows():
     # Beside zero the sign is in doubt, too: sigma may be any from -0.4 to 0.7.
     beside = _map(variance_difference=np.full((2, 2), 0.16), variance_stderr=np.full((2, 2), 0.32))
     assert_allclose(beside.sigma_stderr, (np.sqrt(0.48) + 0.4) / 2)
-
-
-def test_blur_maps_do_not_hold_on_to_the_callers_arrays():
-    mine = np.ones((2, 2))
-    blur_map = _map(variance_difference=mine)
-    mine[:] = 7.0
-    assert_array_equal(blur_map.variance_difference, 1.0)
-    assert mine.flags.writeable
 
 
 def test_the_record_of_options_has_the_defaults_of_the_function():

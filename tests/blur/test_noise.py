@@ -52,16 +52,6 @@ def test_the_floor_is_kept_when_there_is_no_noise(light):
     assert found.shot == pytest.approx(1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["refined", "window", "paper"])
-def test_every_method_takes_a_model(light, method):
-    first, second = synth.pair(light, 1.5 * np.ones(SHAPE))
-    found = estimate_blur(first, second, noise=NoiseModel(0.002, 1e-4), method=method, sharper="first")
-    assert np.nanmedian(found.sigma) == pytest.approx(1.5, abs=0.06)
-    pair = estimate_blur(first, second, noise=(NoiseModel(0.002, 1e-4), 0.004), method=method, sharper="first")
-    assert np.nanmedian(pair.sigma) == pytest.approx(1.5, abs=0.06)
-
-
 def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
     from relblur.blur.dense.estimate import estimate

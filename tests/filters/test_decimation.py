@@ -39,15 +39,6 @@ def test_a_constant_keeps_its_value_and_odd_sizes_are_rounded_up(shape, factor):
     assert not np.shares_memory(small, given)
 
 
-def test_the_first_row_and_column_are_kept(texture):
-    # A wide spot around pixel (0, 0) stays there: no half-pixel shift between the two images of a pair.
-    y, x = np.indices((65, 65))
-    spot = np.exp(-((y - 32) ** 2 + (x - 32) ** 2) / (2 * 6.0**2))
-    small = decimate(spot, 2)
-    assert np.unravel_index(small.argmax(), small.shape) == (16, 16)
-    assert_allclose(small, small[::-1, ::-1], atol=1e-12)
-
-
 def test_channels_are_decimated_alike_and_come_out_last(colour):
     small = decimate(colour, 3, channel_axis=-1)
     assert small.shape == (24, 30, 3)
