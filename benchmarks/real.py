@@ -84,7 +84,7 @@ def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, A
     columns = [*options, "seen"]
     print("\n| pair | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     rows = []
-    for pair in find_data_sets(data / "realmff")[0].pairs:
+    for pair in find_data_sets(data / "realmff"):
         name, first, second = pair.name, imread(pair.foreground), imread(pair.background)
         row: dict[str, Any] = {"pair": name}
         for method, choice in options.items():

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import cv2
 import numpy as np
 
-from relblur.base.settings import paper_sigmas
+from relblur.base.settings import WINDOW_WINDOW, paper_sigmas
+from relblur.blur.blur_map import signed_sigma
 from relblur.kernels.separable import box_mean
 from relblur.paper import gaussian_bank
 
@@ -74,3 +75,25 @@ class TunedBank:
             np.less(blurred, best, out=better)
             cv2.min(blurred, best, dst=best)
             np.copyto(index, m, where=better)
+
+
+def opencv_bank(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return sigma, px, by a plain grid search (method Y1)."""
+    best = np.full(first.shape, np.inf, dtype=np.float32)
+    sigma = np.zeros(first.shape, dtype=np.float32)
+    for level in paper_sigmas():
+        difference = cv2.absdiff(cv2.GaussianBlur(first, (0, 0), level), second)
+        better = difference < best
+        sigma[better] = level
+        best[better] = difference[better]
+    return sigma
+
+
+def s_transform(first: np.ndarray, second: np.ndarray, window: int = WINDOW_WINDOW) -> np.ndarray:
+    """Return signed sigma, px, by the S-transform (method S)."""
+    one, two = (cv2.GaussianBlur(image, (0, 0), 1.5) for image in (first, second))
+    laplacian = cv2.Laplacian(one + two, cv2.CV_32F) * 0.25
+    top = cv2.boxFilter((two - one) * laplacian, -1, (window, window))
+    bottom = cv2.boxFilter(laplacian * laplacian, -1, (window, window))
+    s = np.asarray(top / np.maximum(bottom, 1e-20))
+    return signed_sigma(s)

@@ -5,8 +5,8 @@
 Rivals: Y1 (OpenCV bank of 50 levels and argmin, written plainly), Y1t (the same tuned: shorter kernels,
 threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper),
 Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
-from 256 pixels), S (Subbarao's S-transform). Y1 and S are in relblur/apps/demo/speed.py, Y1t in rivals.py. OpenCV and
-Stream have two threads each. Prints least and median of wall and CPU time, and the project's targets with the results.
+from 256 pixels), S (Subbarao's S-transform). The rivals are in rivals.py. OpenCV and Stream have two
+threads each. Prints least and median of wall and CPU time, and the project's targets with the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 import machine
 import rivals
 from relblur import Stream, estimate_blur, synth
-from relblur.apps.demo.speed import Timing, interleave, opencv_bank, s_transform, scene
+from relblur.apps.demo.speed import Timing, interleave, scene
 from relblur.base.settings import paper_sigmas
 from relblur.paper import Framework
 
@@ -79,10 +79,10 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
 
     streams = {(side, n): Stream(shape, sharper=side, workers=n) for side in ("first", "auto") for n in (1, 2)}
     runs: dict[str, Any] = {
-        "Y1": threads(THREADS, lambda: opencv_bank(first, second)),
+        "Y1": threads(THREADS, lambda: rivals.opencv_bank(first, second)),
         "Y1t, 3 sigma": threads(1, lambda: short(first, second)),
         "Y1t, 5 sigma": threads(1, lambda: long(first, second)),
-        "S": threads(THREADS, lambda: s_transform(first, second)),
+        "S": threads(THREADS, lambda: rivals.s_transform(first, second)),
         "Stream, first": lambda: streams["first", 2].process(first, second),
         "Stream, auto": lambda: streams["auto", 2].process(first, second),
         "Stream, first, 1 thread": lambda: streams["first", 1].process(first, second),

@@ -259,7 +259,7 @@ def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
         listed.write_text(text)
         with pytest.raises(RelblurError, match=message):
             find_pairs(listed)
-    with pytest.raises(RelblurError, match="neither a folder"):
+    with pytest.raises(RelblurError, match="no pairs"):
         find_pairs(tmp_path / "nothing")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -73,22 +72,18 @@ class Checker(HTMLParser):
         self.text.append(data)
 
 
-def test_the_page_needs_no_other_file_and_says_everything(tmp_path):
+def test_the_page_needs_no_other_file_and_contains_everything(tmp_path):
     (tmp_path / "one.png").write_bytes(b"\x89PNG!")
     text = page(tmp_path, [SECTION], ["DPDD: 3 pairs in a & b"])
     checker = Checker()
     checker.feed(text)
     assert checker.open == []
-    embedded = "data:image/png;base64," + base64.b64encode(b"\x89PNG!").decode()
-    assert checker.sources == ["#fig9", embedded]
-    said = " ".join(checker.text)
+    assert checker.sources == ["#fig9", "data:image/png;base64," + base64.b64encode(b"\x89PNG!").decode()]
+    shown = " ".join(checker.text)
     for words in ("Fig. 9: a < b", "shows & states", "what came out", "error", "2 %", "<4>", "a note", "in a & b"):
-        assert words in said
+        assert words in shown
     assert '<tr class="stated"><th scope="row">1</th>' in text
     assert "http:" not in text
-    assert "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\"" in text  # no script
-    long = replace(SECTION, pictures=(), tables=(replace(SECTION.tables[0], is_long=True),))
-    assert "<details><summary>Numbers</summary>" in page(tmp_path, [long], [])
 
 
 def _errata(words):

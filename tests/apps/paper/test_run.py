@@ -1,45 +1,35 @@
-"""Parts, pairs and files of a run of ``relblur reproduce``."""
+"""Parts, pairs and files of ``relblur paper reproduce``."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from command import failed, run
 from paper_sets import make_data_set
-from relblur.apps.paper import run
 from relblur.apps.paper.claims import Section
+from relblur.apps.paper.run import Inputs, reproduce
 from relblur.base.errors import InputError, OutputExistsError
 
-MAKERS = ("show_lens", "show_framework", "show_evaluation", "show_architecture", "show_pair", "show_ramps")
-
-
-class Row:
-    """A row of a table."""
-
-    def as_dict(self):
-        return {"pair": "x"}
+MAKERS = ("lens", "framework", "evaluation", "architecture", "pair", "ramps", "table")
 
 
 @pytest.fixture
-def parts_of(monkeypatch):
+def calls(monkeypatch):
     """Every part of the page replaced by a section of its maker's name; the calls."""
-    calls = []
+    made = []
+    for name in (f"show_{each}" for each in MAKERS):
 
-    def stub(name):
-        def called(*arguments):
-            calls.append((name, *(argument for argument in arguments if not isinstance(argument, Path))))
+        def make(*arguments, name=name):
+            made.append((name, arguments[1] if len(arguments) > 1 else None))
             return Section(name, name, "", "")
 
-        monkeypatch.setattr(run, name, called)
-
-    for name in (*MAKERS, "show_table"):
-        stub(name)
-    monkeypatch.setattr(run, "make_ramps", lambda ramp: ([], None))
-    monkeypatch.setattr(run, "load_ramps", lambda images: ["upper", "lower"])
-    monkeypatch.setattr(run, "rows_of", lambda files, method: [Row()])
-    monkeypatch.setattr(run, "shown_pair", lambda files, method: f"{files.data_set} {files.name} by {method}")
-    return calls
+        monkeypatch.setattr(f"relblur.apps.paper.run.{name}", make)
+    monkeypatch.setattr("relblur.apps.paper.run.load_ramps", lambda images: ["upper", "lower"])
+    monkeypatch.setattr("relblur.apps.paper.run.shown_pair", lambda files: f"{files.data_set} {files.name}")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -50,78 +40,63 @@ def data(tmp_path_factory):
     return folder
 
 
-def test_every_part_is_made_in_the_order_of_the_page(tmp_path, parts_of, data):
+def test_every_part_is_made_in_the_order_of_the_page(tmp_path, calls, data):
     shares = []
-    done = run.reproduce(tmp_path / "out", run.Study(data, pairs=("002",), method="window"), progress=shares.append)
-    order = ["show_ramps", "show_lens", "show_framework", "show_evaluation", "show_architecture"]
-    assert [section.key for section in done.sections] == [*order, "show_table", "show_pair", "show_pair"]
-    assert parts_of[0] == ("show_ramps", ["upper", "lower"], [([], None), ([], None)])
-    assert parts_of[2:5] == [
-        ("show_framework", "upper"),
-        ("show_evaluation", "upper"),
-        ("show_architecture", "realmff 002 by window"),
-    ]
-    assert [call[1].split()[0] for call in parts_of[6:]] == ["realmff", "dpdd"]
-    assert len(done.table) == 5
+    sections, notes = reproduce(tmp_path / "out", Inputs(data, names=("002",)), progress=shares.append)
+    order = ["show_ramps", "show_lens", "show_framework", "show_evaluation", "show_architecture", "show_table"]
+    assert [section.key for section in sections] == [*order, "show_pair", "show_pair"]
+    assert calls[0] == ("show_ramps", ["upper", "lower"])
+    assert calls[4] == ("show_architecture", "realmff 002")
+    assert [shown for _, shown in calls[6:]] == ["realmff 002", "dpdd 1P0A0001"]
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    assert [line.split(":")[0] for line in done.made_from] == ["Real MFF", "DPDD"]
+    assert sorted(notes) == ["DPDD: 2 pairs", "Real MFF: 3 pairs"]
 
 
-@pytest.mark.parametrize(("limit", "count"), [(None, 5), (2, 4), (1, 2)])
-def test_a_limit_counts_for_each_data_set(tmp_path, parts_of, data, limit, count):
-    assert len(run.reproduce(tmp_path / "out", run.Study(data, limit=limit), ("table1",)).table) == count
-
-
-def test_parts_without_their_data_set_are_left_out_or_refused_by_name(tmp_path, parts_of, data):
-    done = run.reproduce(tmp_path / "out", run.Study())
-    assert [section.key for section in done.sections] == [
-        "show_ramps",
-        "show_lens",
-        "show_framework",
-        "show_evaluation",
-    ]
-    assert done.made_from == ["left out, without their data set (--data): fig5, table1, fig6, fig7"]
-    only = run.reproduce(tmp_path / "one", run.Study(data / "dpdd"))
-    assert only.made_from[1].endswith("(--data): fig5, fig6")
+def test_parts_without_their_data_set_are_left_out_or_refused_by_name(tmp_path, calls, data):
+    sections, notes = reproduce(tmp_path / "out", Inputs())
+    assert len(sections) == 4
+    assert notes == ["left out, without their data set (--data): fig5, table1, fig6, fig7"]
     with pytest.raises(InputError, match="fig5 needs Real MFF; add --data DIR"):
-        run.reproduce(tmp_path / "two", run.Study(data / "dpdd"), ("fig5",))
+        reproduce(tmp_path / "two", Inputs(data / "dpdd"), ("fig5",))
     assert not (tmp_path / "two").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "only", "message"),
     [
-        ({}, ("fig1", "fig9", "fig0"), "got fig9, fig0"),
+        ({}, ("fig1", "fig9"), "got fig9"),
         ({}, (), "got nothing"),
         ({"images": 3 * [Path("a")]}, None, r"one or two photographs .* got 3"),
-        ({"pairs": ("a",)}, ("fig2",), "no pair has this name; there are none without --data"),
-        ({"method": "guess"}, ("fig2",), "method"),
+        ({"names": ("a",)}, ("fig2",), "no pair is named a; there are none without --data"),
     ],
 )
-def test_wrong_arguments_are_refused_before_the_work(tmp_path, parts_of, arguments, only, message):
+def test_wrong_arguments_are_refused_before_the_work(tmp_path, calls, arguments, only, message):
     with pytest.raises(InputError, match=message):
-        run.reproduce(tmp_path / "out", run.Study(**arguments), only)
+        reproduce(tmp_path / "out", Inputs(**arguments), only)
     assert not (tmp_path / "out").exists()
-    assert parts_of == []
+    assert calls == []
 
 
-def test_nothing_is_replaced_unasked_and_no_input_ever(tmp_path, parts_of):
-    out = tmp_path / "out"
-    run.reproduce(out, run.Study(), ("fig2",))
-    with pytest.raises(OutputExistsError, match="--force"):
-        run.reproduce(out, run.Study(), ("fig2",))
-    run.reproduce(out, run.Study(), ("fig2",), force=True)
+def test_no_input_is_replaced(tmp_path, calls):
     image = tmp_path / "fig2.png"
     image.write_bytes(b"mine")
     with pytest.raises(OutputExistsError, match=r"fig2\.png"):
-        run.reproduce(tmp_path, run.Study(images=(image,)), ("fig2",), force=True)
+        reproduce(tmp_path, Inputs(images=(image,)), ("fig2",), force=True)
     assert image.read_bytes() == b"mine"
 
 
-def test_a_whole_run_writes_its_page_and_tables(tmp_path):
-    make_data_set(tmp_path / "realmff", "realmff", shape=(16, 20))
-    done = run.reproduce(tmp_path / "out", run.Study(tmp_path / "realmff", method="window"), ("fig2", "table1"))
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fig2.png", "paper.html", "table1.csv"]
-    assert list(done.as_dict()["claims"]) == ["fig2"]
-    assert len(done.as_dict()["table1"]) == 1
+@pytest.mark.slow
+def test_the_command_writes_the_page_and_the_tables_and_prints_the_numbers(tmp_path):
+    make_data_set(tmp_path / "data", "realmff", shape=(64, 80))
+    command = ("paper", "reproduce", "--data", tmp_path / "data", "--only", "table1, fig2", "-o", tmp_path / "out")
+    result = run(*command, "--json")
+    assert result.exit_code == 0, result.output
+    assert "Real MFF: 1 pair" in result.stderr
+    found = json.loads(result.stdout)
+    assert [row["resolution"] for row in found["table1"]["rows"]] == ["80x64", "40x32", "20x16"]
+    assert {"fig2.png", "paper.html", "table1.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
+    table = run(*command, "--force").stdout
+    for text in ("held-out e_B", "20x16", "0.025", "32.1 px"):
+        assert text in table
+    assert "paper.html and 2 more would be replaced" in failed(run(*command), 2)

@@ -6,13 +6,15 @@ A list is a CSV with the columns ``first`` and ``second`` (paths relative to the
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...base.errors import InputError
+from ...base.errors import FileError, InputError
 from ...report.batch import Job
-from ..paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, read_list
+from ..paper.data_sets import factors, find_data_sets
 
 __all__ = ["DataPair", "find_pairs"]
 
@@ -43,24 +45,29 @@ class DataPair:
 def find_pairs(data: Path) -> list[DataPair]:
     """Return the pairs of a folder or a list."""
     listed = data / "pairs.csv" if data.is_dir() else data
-    return (_from_list(listed.absolute()) if listed.is_file() else None) or [
-        DataPair(files.title, files.name, files.background, files.foreground, found.data_set)
-        for found in find_data_sets(data.absolute())
-        for files in found.pairs
+    if listed.is_file():
+        return _from_list(listed.absolute())
+    return [
+        DataPair(files.title, files.name, files.background, files.foreground, files.data_set)
+        for files in find_data_sets(data.absolute())
     ]
 
 
 def _from_list(path: Path) -> list[DataPair]:
-    """Return the pairs of a list; none if it has the columns of the paper's sets, which ``find_data_sets`` reads."""
-    rows = read_list(path)
-    columns = set(rows[0]) if rows else set()
-    if {"foreground", "background"} <= columns:
-        return []
-    if not {"first", "second"} <= columns:
-        layouts = " ".join(LAYOUTS.split())
-        raise InputError(f"{path} must have the columns first,second (name, data_set are optional); or {layouts}")
+    """Return the pairs of a list."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"{path} cannot be read as a list of pairs: {error}") from None
+    if not rows or not {"first", "second"} <= set(rows[0]):
+        raise InputError(
+            f"{path} must have the columns first,second (name, data_set are optional) and at least one row"
+        )
     pairs = []
     for number, row in enumerate(rows, start=2):
-        one, two = listed_files(path, number, row, ("first", "second"))
+        one, two = (path.parent / (row[column] or "") for column in ("first", "second"))
+        for file in (one, two):
+            if not file.is_file():
+                raise FileError(f"{path}, line {number}: there is no file {file}")
         pairs.append(DataPair(row.get("data_set") or UNNAMED, row.get("name") or one.stem, one, two))
     return pairs

@@ -14,46 +14,39 @@ from ...base._typing import FloatArray, UInt8Array
 
 __all__ = ["made_photograph"]
 
-#: Shapes of the photographs in colour, px; all others are grey.
-COLOURED = {"coffee": (400, 600), "astronaut": (512, 512), "chelsea": (300, 451), "rocket": (427, 640)}
-GREY_SHAPE = (512, 512)
-
-STONES = 90
+SHAPE, STONES = (512, 640), 90
 
 #: Standard deviation of the texture on a middle-grey stone, as a fraction of full scale. Chosen by eye.
 TEXTURE = 0.09
 
 
 def made_photograph(name: str) -> UInt8Array:
-    """Return a synthetic picture with the size and channels of a scikit-image photograph; the name is the seed."""
+    """Return a synthetic picture, in colour for the name "coffee", else grey; the name is the seed."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    shape = COLOURED.get(name, GREY_SHAPE)
-    tint = _stones(shape, rng)
-    fine = _texture(shape, rng)[:, :, None] * (0.6 + 0.8 * tint)
-    picture = 0.15 + 0.55 * tint + TEXTURE * fine + 0.02 * rng.normal(size=tint.shape)
+    tint = _stones(rng)
+    picture = 0.15 + 0.55 * tint + TEXTURE * _texture(rng)[:, :, None] * (0.6 + 0.8 * tint)
+    picture += 0.02 * rng.normal(size=tint.shape)
     stored = np.rint(255 * picture.clip(0.02, 0.97)).astype(np.uint8)
-    return stored if name in COLOURED else np.ascontiguousarray(stored[:, :, 1])
+    return stored if name == "coffee" else np.ascontiguousarray(stored[:, :, 1])
 
 
-def _stones(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+def _stones(rng: np.random.Generator) -> FloatArray:
     """Return (H, W, 3) tints of stones: each pixel has the tint of the nearest random centre, darker far from it."""
-    rows, columns = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
-    nearest = np.full(shape, np.inf, dtype=np.float32)
-    stone = np.zeros(shape, dtype=np.intp)
-    for number in range(STONES):
-        row, column = rng.uniform(0, shape[0]), rng.uniform(0, shape[1])
-        distance = np.hypot(rows - row, columns - column) * rng.uniform(0.7, 1.4)
-        nearer = distance < nearest
-        nearest[nearer], stone[nearer] = distance[nearer], number
-    grey = rng.uniform(0.25, 1.0, (STONES, 1))
-    tints = (grey * (1 + 0.2 * rng.normal(size=(STONES, 3)))).clip(0, 1)
-    relief = 1 - 0.5 * (nearest / nearest.max()) ** 2
-    return np.asarray(tints[stone] * relief[:, :, None], dtype=np.float64)
+    rows, columns = np.indices(SHAPE, dtype=np.float32)
+    centres, sizes = rng.uniform(0, SHAPE, (STONES, 2)), rng.uniform(0.7, 1.4, STONES)
+    nearest = np.full(SHAPE, np.inf, dtype=np.float32)
+    stone = np.zeros(SHAPE, dtype=np.intp)
+    for number, ((row, column), size) in enumerate(zip(centres, sizes, strict=True)):
+        distance = size * np.hypot(rows - row, columns - column)
+        stone[distance < nearest] = number
+        np.minimum(nearest, distance, out=nearest)
+    tints = (rng.uniform(0.25, 1.0, (STONES, 1)) * (1 + 0.2 * rng.normal(size=(STONES, 3)))).clip(0, 1)
+    return np.asarray(tints[stone] * (1 - 0.5 * (nearest / nearest.max()) ** 2)[:, :, None], dtype=np.float64)
 
 
-def _texture(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+def _texture(rng: np.random.Generator) -> FloatArray:
     """Return noise of variance 1 with an amplitude proportional to 1 / frequency."""
-    down, across = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
-    spectrum = np.fft.rfft2(rng.normal(size=shape)) / np.maximum(np.hypot(down, across), 0.01)
-    noise = np.fft.irfft2(spectrum, shape)
+    down, across = np.fft.fftfreq(SHAPE[0])[:, None], np.fft.rfftfreq(SHAPE[1])[None]
+    spectrum = np.fft.rfft2(rng.normal(size=SHAPE)) / np.maximum(np.hypot(down, across), 0.01)
+    noise = np.fft.irfft2(spectrum, SHAPE)
     return np.asarray((noise - noise.mean()) / noise.std())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ...report.panels import Panel, panels_picture
 from ...report.result_files import BLUR_FILES, write_blur_files
 from .made_photograph import made_photograph
 
-__all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
+__all__ = ["demo_pair", "photograph", "run_demo"]
 
 #: A focus pair and a pair of a flat target, as one camera stores them; input for other commands.
 CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
@@ -43,18 +43,6 @@ DEMO_CAMERA = Camera(
 )
 #: Distance of the flat target, and of the lower and upper edge of the scene, m. The foci enclose half of the scene.
 TARGET_M, SCENE_M = 1.2, (0.8, 3.0)
-
-
-@dataclass(frozen=True)
-class DemoRow:
-    """Score of one method on the demonstration pair."""
-
-    method: str
-    mean_error_px: float
-    median_error_px: float
-    answered_fraction: float
-    remade_error: float
-    seconds: float
 
 
 def photograph(name: str = "coffee") -> AnyArray:
@@ -97,20 +85,20 @@ def camera_pairs() -> dict[str, AnyArray]:
     return {name: as_integers(encode_srgb(each), np.uint8) for name, each in zip(CAMERA_FILES, light, strict=True)}
 
 
-def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
-    """Run every method on the pair, write pictures into a folder, and return the scores."""
+def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[dict[str, Any]]:
+    """Run every method on the pair, write pictures into a folder, and return the scores of each."""
     refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in BLUR_FILES)], force)
     first, second, truth = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
-    rows: list[DemoRow] = []
+    rows: list[dict[str, Any]] = []
     maps: dict[str, BlurMap] = {}
     for done, method in enumerate(METHODS):
         start = time.perf_counter()
-        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
+        found = maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
         seconds = time.perf_counter() - start
-        rows.append(_score(method, maps[method], first, second, truth, seconds))
+        rows.append({"method": method, **_score(found, first, second, truth), "seconds": seconds})
         if progress is not None:
-            progress((done + 1) / (len(METHODS) + 1))
+            progress((done + 1) / len(METHODS))
     with filling(folder, force=force) as new:
         write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # its values were blurred as light
         write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
@@ -118,34 +106,20 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
             write_image(new / name, picture)
         (new / "refined").mkdir()
         write_blur_files(new / "refined", pair, maps["refined"])
-        _pictures(new, pair, truth, maps)
-    if progress is not None:
-        progress(1.0)
+        panels = [Panel("first", first), Panel("second", second), Panel("true blur (px)", truth, "sigma", 2.2)]
+        panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
+        panels_picture(new / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
     return rows
 
 
-def _score(
-    method: str, blur_map: BlurMap, first: AnyArray, second: AnyArray, truth: FloatArray, seconds: float
-) -> DemoRow:
+def _score(blur_map: BlurMap, first: AnyArray, second: AnyArray, truth: FloatArray) -> dict[str, float]:
     error = np.abs(blur_map.sigma - truth)
     made = resynthesize(first, second, blur_map, channel_axis=-1)
     known = np.isfinite(error)
     blurrier = np.where((blur_map.sigma > 0)[:, :, None], second, first) / 255.0
-    return DemoRow(
-        method=method,
-        mean_error_px=float(error[known].mean()),
-        median_error_px=float(np.median(error[known])),
-        answered_fraction=float(known.mean()),
-        remade_error=float(np.abs(made - blurrier)[known].mean()),
-        seconds=seconds,
-    )
-
-
-def _pictures(folder: Path, pair: ComparablePair, truth: FloatArray, maps: dict[str, BlurMap]) -> None:
-    panels = [
-        Panel("first", pair.first),
-        Panel("second", pair.second),
-        Panel("true blur (px)", truth, "sigma", 2.2),
-    ]
-    panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
-    panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
+    return {
+        "mean_error_px": float(error[known].mean()),
+        "median_error_px": float(np.median(error[known])),
+        "answered_fraction": float(known.mean()),
+        "remade_error": float(np.abs(made - blurrier)[known].mean()),
+    }

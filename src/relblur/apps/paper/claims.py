@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from ...report.html import Html, Table, bullets, document, element, image, titled_table
 
@@ -96,14 +97,16 @@ class Section:
     pictures: tuple[tuple[str, str], ...] = ()  #: files in the output folder, and their captions
     claims: tuple[Claim, ...] = ()
     tables: tuple[Table, ...] = ()
+    rows: Sequence[Mapping[str, Any]] = ()  #: numbers for the CSV file
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain dictionaries."""
+        return {"claims": [asdict(claim) for claim in self.claims], "rows": list(self.rows)}
 
     def as_html(self, folder: Path) -> Html:
         """Return the section as HTML, with its pictures from a folder."""
-        sides = [
-            element("div", element("b", name), element("p", text))
-            for name, text in (("The paper", self.paper_shows), ("Here", self.finding))
-        ]
-        figures = [
+        sides = (("The paper", self.paper_shows), ("Here", self.finding))
+        figures = (
             element(
                 "figure",
                 image((folder / file).read_bytes(), caption),
@@ -111,28 +114,30 @@ class Section:
                 class_="alone",
             )
             for file, caption in self.pictures
-        ]
+        )
         rows = [(each.what, each.paper, each.ours, each.remark) for each in self.claims]
         tables = [Table("", ("number", "the paper", "here", "remark"), rows)] if rows else []
         return element(
             "section",
             element("h2", self.title),
-            element("div", *sides, class_="sides"),
+            element(
+                "div", *(element("div", element("b", who), element("p", text)) for who, text in sides), class_="sides"
+            ),
             *figures,
             *map(titled_table, [*tables, *self.tables]),
             id=self.key,
         )
 
 
-def page(folder: Path, sections: Sequence[Section], made_from: Sequence[str]) -> str:
-    """Return the page of all sections, with their pictures from a folder; ``made_from`` lists the data sets."""
+def page(folder: Path, sections: Sequence[Section], notes: Sequence[str]) -> str:
+    """Return the page of all sections, with their pictures from a folder; ``notes`` list the data sets."""
     links = [element("a", each.title.split(":")[0], href=f"#{each.key}") for each in sections]
     paper = "A. Saadat, Computational Framework for Estimating Relative Gaussian Blur Kernels between Image Pairs"
     intro = f"{paper}: its figures and tables, and the results of relblur. Method, notes and errata: "
     return document(
         "The paper, figure by figure",
         element("p", intro, element("i", "docs/framework.md"), "."),
-        bullets(made_from),
+        bullets(notes),
         element("nav", *links),
         *(each.as_html(folder) for each in sections),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base._typing import AnyArray
+from ...base._typing import AnyArray, Progress
 from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
@@ -24,7 +24,7 @@ from ...plot.colours import photo
 from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ...report.summary import score_cells, score_columns
-from .claims import PAPER_TABLE, Claim, PaperRow, Section
+from .claims import PAPER_TABLE, Claim, Section
 from .data_sets import DATA_SETS, PairFiles, factors
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "TableRow",
     "means",
     "rows_of",
-    "score_row",
     "score_rows",
     "short_table",
     "show_architecture",
@@ -44,13 +43,15 @@ __all__ = [
 #: Minimum side of the images in Table I, px; smaller ones are left out.
 LEAST_SIDE = 16
 
-FIGURES = {"realmff": "fig6", "dpdd": "fig7"}
-
-#: Upper row of each figure, from the left: I_F, I_B in Fig. 6; the f/22 image (I_B), I_F in Fig. 7.
-TOP_ROW = {"realmff": ("second", "first"), "dpdd": ("first", "second")}
-TITLES = {
-    "realmff": {"first": "I_B, focused on the background", "second": "I_F, focused on the foreground"},
-    "dpdd": {"first": "I_B, all in focus (f/22)", "second": "I_F, standard (f/4)"},
+_BACK, _NEAR = "I_B, focused on the background", "I_F, focused on the foreground"
+#: Key, camera and upper row of Figs. 6 and 7, from the left; Fig. 6 begins with I_F.
+_FIGURES = {
+    "realmff": ("fig6", "Real-MFF, a Lytro Illum", {"second": _NEAR, "first": _BACK}),
+    "dpdd": (
+        "fig7",
+        "DPDD, a Canon 5D Mark IV at f/22 and f/4",
+        {"first": "I_B, all in focus (f/22)", "second": "I_F, standard (f/4)"},
+    ),
 }
 
 
@@ -70,8 +71,12 @@ class TableRow:
         score = {
             name.replace("first", "b").replace("second", "f"): value for name, value in self.score.as_dict().items()
         }
-        row = {"data_set": self.data_set, "pair": self.pair, "resolution": self.resolution, "factor": self.factor}
-        return {**row, **score, "seconds": self.seconds}
+        place = {name: value for name, value in vars(self).items() if name not in ("score", "seconds")}
+        return {**place, **score, "seconds": self.seconds}
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as text."""
+        return self.data_set, self.pair, self.resolution, *score_cells(self.score)
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class ShownPair:
     score: PairScore
 
 
-def rows_of(files: PairFiles, method: str) -> list[TableRow]:
+def rows_of(files: PairFiles, method: str = "paper") -> list[TableRow]:
     """Score a pair at the resolutions of Table I."""
     pair = read_pair(files.background, files.foreground)
     return score_rows(pair, (files.title, files.name), factors(files.data_set, pair.shape[1]), method)
@@ -93,31 +98,27 @@ def rows_of(files: PairFiles, method: str) -> list[TableRow]:
 
 def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[int], method: str) -> list[TableRow]:
     """Score a pair at each decimation factor that leaves images of ``LEAST_SIDE``; names: data set and pair."""
-    usable = [factor for factor in chosen if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor]
-    return [score_row(pair.decimated(factor), *names, factor, method) for factor in usable]
+    rows = []
+    for factor in chosen:
+        if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor:
+            reduced, start = pair.decimated(factor), time.perf_counter()
+            score = evaluate_pair(
+                reduced.first,
+                reduced.second,
+                method=method,
+                channel_axis=reduced.channel_axis,
+                valid=reduced.valid,
+                clipped=reduced.clipped_in_either,
+            )
+            rows.append(TableRow(*names, reduced.size, factor, score, time.perf_counter() - start))
+    return rows
 
 
-def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, method: str) -> TableRow:
-    """Score a decimated pair; ``factor`` is its decimation factor."""
-    start = time.perf_counter()
-    score = evaluate_pair(
-        reduced.first,
-        reduced.second,
-        method=method,
-        channel_axis=reduced.channel_axis,
-        valid=reduced.valid,
-        clipped=reduced.clipped_in_either,
-    )
-    seconds = time.perf_counter() - start
-    return TableRow(data_set, name, reduced.size, factor, score, seconds)
-
-
-def shown_pair(files: PairFiles, method: str) -> ShownPair:
+def shown_pair(files: PairFiles) -> ShownPair:
     """Estimate a pair at the largest resolution that Table I uses."""
     pair = read_pair(files.background, files.foreground)
-    chosen = factors(files.data_set, pair.shape[1])
-    pair = pair.decimated(chosen[-3])
-    found = estimate_blur(pair, method=method)
+    pair = pair.decimated(factors(files.data_set, pair.shape[1])[-3])
+    found = estimate_blur(pair, method="paper")
     score = evaluate_pair(pair.first, pair.second, found, channel_axis=pair.channel_axis, held_out=False)
     return ShownPair(f"{files.title} {files.name}, {pair.size}", files.data_set, pair, found, score)
 
@@ -155,13 +156,7 @@ def show_architecture(folder: Path, shown: ShownPair) -> Section:
         claims=(
             Claim("e_B / e_F as Fig. 5 has them", "0.021 / 0.025 (Table I)", f"{two} / {one}", "drawn here"),
             Claim("e_B / e_F as section 6 has them", "the same", f"{one} / {two}", "Table I here"),
-            Claim(
-                "I_B sharper / I_F sharper / neither",
-                "50 / 27 / 23 % (Fig. 6)",
-                f"{score.first_sharper_fraction:.0%} / {score.second_sharper_fraction:.0%} / "
-                f"{score.equal_fraction:.0%}",
-                "equal means equal to rounding",
-            ),
+            _shares_claim("50% / 23% / 27%", score),
         ),
     )
 
@@ -171,96 +166,91 @@ def _only(image: AnyArray, where: AnyArray) -> AnyArray:
     return np.where(where[:, :, None] if image.ndim == 3 else where, image, 1.0)
 
 
+def _shares_claim(paper: str, score: PairScore) -> Claim:
+    shares = (score.first_sharper_fraction, score.equal_fraction, score.second_sharper_fraction)
+    ours = " / ".join(f"{share:.0%}" for share in shares)
+    return Claim("I_B sharper / equal / I_F sharper", paper, ours, "another photograph; equal to rounding")
+
+
 def show_pair(folder: Path, shown: ShownPair) -> Section:
     """Draw Fig. 6 or 7 in the paper's layout."""
-    pair, found, key = shown.pair, shown.blur_map, FIGURES[shown.data_set]
-    axis = pair.channel_axis
-    panels = [Panel(TITLES[shown.data_set][side], getattr(pair, side)) for side in TOP_ROW[shown.data_set]]
+    pair, found, score = shown.pair, shown.blur_map, shown.score
+    (key, camera, top), axis = _FIGURES[shown.data_set], pair.channel_axis
+    panels = [Panel(title, getattr(pair, side)) for side, title in top.items()]
     panels += [
         Panel("defocused regions of both", observed_blurrier(pair.first, pair.second, found, channel_axis=axis)),
         Panel("the same, re-estimated", resynthesize(pair.first, pair.second, found, channel_axis=axis)),
     ]
     panels_picture(folder / f"{key}.png", panels, columns=2)
     stated = next(row for row in PAPER_TABLE if row.data_set == DATA_SETS[shown.data_set])
-    score = shown.score
-    camera = {"realmff": "Real-MFF, a Lytro Illum", "dpdd": "DPDD, a Canon 5D Mark IV at f/22 and f/4"}
+    errors = [
+        Claim(name, f"{paper:.3f}", f"{ours:.4f}", f"without blur: {unblurred:.4f}")
+        for name, paper, ours, unblurred in (
+            ("e_B", stated.e_b, score.e_first, score.unblurred_e_first),
+            ("e_F", stated.e_f, score.e_second, score.unblurred_e_second),
+        )
+    ]
+    shares = f"{stated.b_sharper:.0%} / {stated.equal:.0%} / {stated.f_sharper:.0%}"
     return Section(
         key=key,
         title=f"Fig. {key[-1]}: a pair of {DATA_SETS[shown.data_set]}",
-        paper_shows=f"A pair of {camera[shown.data_set]}. Above the two photographs; below, at each point, the less "
-        "sharp of them, as it is (left) and re-estimated from the sharper (right). Where neither is sharper the mean "
-        "of both.",
+        paper_shows=f"A pair of {camera}. Above the two photographs; below, at each point, the less sharp of them, as "
+        "it is (left) and re-estimated from the sharper (right). Where neither is sharper the mean of both.",
         finding=f"{shown.title}, in the same layout. The two lower pictures look alike in the paper and here. In many "
         "places the sharper image itself would look like them, so its error is given for comparison.",
         pictures=((f"{key}.png", shown.title),),
-        claims=(
-            _errors_claim("e_B", stated.e_b, score.e_first, score.unblurred_e_first),
-            _errors_claim("e_F", stated.e_f, score.e_second, score.unblurred_e_second),
-            Claim(
-                "I_B sharper / equal / I_F sharper",
-                f"{stated.b_sharper:.0%} / {stated.equal:.0%} / {stated.f_sharper:.0%}",
-                f"{score.first_sharper_fraction:.0%} / {score.equal_fraction:.0%} / "
-                f"{score.second_sharper_fraction:.0%}",
-                "another photograph",
-            ),
-        ),
+        claims=(*errors, _shares_claim(shares, score)),
     )
 
 
-def _errors_claim(name: str, paper: float, ours: float, unblurred: float) -> Claim:
-    return Claim(name, f"{paper:.3f}", f"{ours:.4f}", f"without blur: {unblurred:.4f}")
-
-
-def show_table(rows: Sequence[TableRow], method: str) -> Section:
+def show_table(pairs: Sequence[PairFiles], progress: Progress = lambda _: None) -> Section:
     """Return Table I: the paper's rows, our means over the pairs, and a second table of every pair."""
+    rows = []
+    for number, files in enumerate(pairs, start=1):
+        rows += rows_of(files)
+        progress(number / len(pairs))
     note = (
         "Mean absolute errors of grey values on a 0..1 scale, over all points of unequal sharpness. In brackets: the "
         "same error for the sharper image without blur. Held-out: sigma estimated from green, error in red and blue."
     )
     average = means(rows)
-    tables = [short_table(f"Table I, method '{method}', values as stored", average, note)]
+    tables = [short_table("Table I, method 'paper', values as stored", average, note)]
     if len(average) < len(rows):
-        cells = tuple(_cells(row) for row in rows)
-        tables.append(Table("Every pair", tables[0].columns, cells, is_long=True))
+        tables.append(Table("Every pair", tables[0].columns, [row.cells() for row in rows], is_long=True))
     return Section(
         key="table1",
         title="Table I: errors of re-making photographed pairs",
         paper_shows="One pair of each data set at three resolutions, with e_B and e_F between 0.009 and 0.025, which "
         "fall with the resolution in Real-MFF; from this the paper chooses 157x109 and 210x140 as proper resolutions.",
-        finding=_table_finding(rows),
+        finding=_finding(rows),
         tables=tuple(tables),
+        rows=[row.as_dict() for row in rows],
     )
 
 
 def short_table(heading: str, rows: Sequence[TableRow], note: str = "") -> Table:
     """Return a table of the paper's rows, with rows of ours below them."""
     columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
-    cells = (*(_paper_cells(row) for row in PAPER_TABLE), *(_cells(row) for row in rows))
-    return Table(heading, columns, cells, note, range(len(PAPER_TABLE)))
+    stated = []
+    for row in PAPER_TABLE:
+        shares = (row.b_sharper, row.f_sharper, row.equal, 1 - row.equal)
+        cells = (*(f"{share:.0%}" for share in shares), f"{row.e_b:.3f}", f"{row.e_f:.3f}", "-", "-")
+        stated.append((row.data_set, "the paper's", row.resolution, *cells))
+    return Table(heading, columns, [*stated, *(row.cells() for row in rows)], note, range(len(stated)))
 
 
-def _table_finding(rows: Sequence[TableRow]) -> str:
-    left, answered, unblurred, unseen = (
-        _mean_of(rows, names)
-        for names in (
-            ("e_first", "e_second"),
-            ("answered_e_first", "answered_e_second"),
-            ("unblurred_e_first", "unblurred_e_second"),
-            ("held_out_e_first", "held_out_e_second"),
-        )
+def _finding(rows: Sequence[TableRow]) -> str:
+    error, answered, unblurred, unseen = (
+        _mean_of(rows, (f"{kind}e_first", f"{kind}e_second")) for kind in ("", "answered_", "unblurred_", "held_out_")
     )
-    text = (
-        f"Over all rows the error is {left:.4f}, against {unblurred:.4f} without blur. Without flat and clipped points "
-        f"it is {answered:.4f}."
+    seen = (
+        f" In channels that the estimate does not use it is {unseen:.4f}: much of the smaller error comes from a fit "
+        "to the pixel itself, not from blur."
     )
-    if math.isfinite(unseen):
-        text += (
-            f" In channels that the estimate does not use it is {unseen:.4f}: much of the smaller error comes from a "
-            "fit to the pixel itself, not from blur."
-        )
-    return text + (
-        " A lower resolution has less contrast between pixels, so the error without blurring falls too: no proper "
-        "resolution follows from a falling error."
+    return (
+        f"Over all rows the error is {error:.4f}, against {unblurred:.4f} without blur. Without flat and clipped "
+        f"points it is {answered:.4f}.{seen if math.isfinite(unseen) else ''} A lower resolution has less contrast "
+        "between pixels, so the error without blurring falls too: no proper resolution follows from a falling error."
     )
 
 
@@ -269,29 +259,15 @@ def means(rows: Sequence[TableRow]) -> list[TableRow]:
     groups: dict[tuple[str, str], list[TableRow]] = {}
     for row in rows:
         groups.setdefault((row.data_set, row.resolution), []).append(row)
-    return [
-        TableRow(
-            data_set,
-            f"mean of {len(group)}",
-            resolution,
-            group[0].factor,
-            PairScore(**{f.name: _mean_of(group, (f.name,)) for f in fields(PairScore)}),
-            float(np.mean([row.seconds for row in group])),
-        )
-        for (data_set, resolution), group in groups.items()
-    ]
+    averages = []
+    for (data_set, resolution), group in groups.items():
+        score = PairScore(**{each.name: _mean_of(group, (each.name,)) for each in fields(PairScore)})
+        seconds = float(np.mean([row.seconds for row in group]))
+        averages.append(TableRow(data_set, f"mean of {len(group)}", resolution, group[0].factor, score, seconds))
+    return averages
 
 
 def _mean_of(rows: Sequence[TableRow], names: Sequence[str]) -> float:
     values = np.array([getattr(row.score, name) for row in rows for name in names])
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else float("nan")
-
-
-def _cells(row: TableRow) -> tuple[str, ...]:
-    return row.data_set, row.pair, row.resolution, *score_cells(row.score)
-
-
-def _paper_cells(row: PaperRow) -> tuple[str, ...]:
-    shares = (f"{row.b_sharper:.0%}", f"{row.f_sharper:.0%}", f"{row.equal:.0%}", f"{1 - row.equal:.0%}")
-    return row.data_set, "the paper's", row.resolution, *shares, f"{row.e_b:.3f}", f"{row.e_f:.3f}", "-", "-"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ... import synth
-from ...base._typing import AnyArray, FloatArray
+from ...base._typing import FloatArray, Progress
 from ...base.errors import InputError
 from ...base.inputs import check_image
 from ...base.pixels import grey, unit_float
@@ -28,9 +29,7 @@ from ...report.panels import Panel, panels_picture
 from ..demo.program import photograph
 from .claims import PAPER_FIG1, REMADE_CLAIM, Claim, Section
 
-__all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table", "show_ramps"]
-
-FILES = ("fig1.png", "fig1_maps.png", "fig1.csv")
+__all__ = ["Ramp", "load_ramps", "ramp_rows", "show_ramps"]
 
 #: Upper and lower pair: photograph, axis along which the blur grows, and the paper's name of this direction.
 PAIRS = (("brick", 0, "top to bottom"), ("rocket", 1, "left to right"))
@@ -53,23 +52,6 @@ class Ramp:
     blurred: FloatArray
 
 
-@dataclass(frozen=True)
-class RampRow:
-    """Errors of one estimator on one ramp."""
-
-    image: str
-    direction: str
-    method: str
-    mean_error_px: float
-    mean_relative_error: float  #: mean of |error| / sigma
-    error_over_mean: float  #: mean |error| / mean sigma
-    error_over_largest: float
-    remade_error: float  #: mean absolute error of the re-made R-Image
-    remade_by_rounded_truth: float  #: the same with the true sigma rounded to 0.1 px: error of the grid alone
-    unanswered_fraction: float
-    filled_fraction: float  #: flat pixels, filled with the sigma of the nearest pixel that has one
-
-
 def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
     """Return the two pairs of Fig. 1, optionally made from one image file for both or one for each."""
     ramps = []
@@ -80,10 +62,8 @@ def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
         else:
             stored = photograph(name)
         if min(stored.shape[:2]) < LEAST_SIDE:
-            raise InputError(
-                f"{name} is {stored.shape[1]}x{stored.shape[0]}; the framework's windows need at least "
-                f"{LEAST_SIDE}x{LEAST_SIDE} px, give a larger image"
-            )
+            size = f"{stored.shape[1]}x{stored.shape[0]}"
+            raise InputError(f"{name} is {size}; give an image of at least {LEAST_SIDE}x{LEAST_SIDE} px")
         channel_axis = -1 if stored.ndim == 3 else None
         sharp = grey(unit_float(check_image(stored, name, channel_axis=channel_axis)))
         truth = synth.ramp((sharp.shape[0], sharp.shape[1]), 1.0, 2.0, axis)
@@ -91,8 +71,12 @@ def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
     return ramps
 
 
-def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
-    """Estimate the blur of one pair by every method; return the rows of the table and the maps."""
+def ramp_rows(ramp: Ramp) -> tuple[list[dict[str, Any]], list[FloatArray]]:
+    """Estimate the blur of one pair by every method; return the errors and the maps of sigma.
+
+    ``error_over_mean`` and ``error_over_largest`` are relative to the mean and the largest true sigma.
+    ``remade_by_rounded_truth`` is the error of the R-Image re-made by the true sigma rounded to 0.1 px.
+    """
     gain = float(Framework(normalise=False).F.sum())
     rounded = np.rint(ramp.truth / PAPER_SIGMA_STEP) * PAPER_SIGMA_STEP
     floor = float(np.abs(synth.blur_with_map(ramp.sharp, rounded) - ramp.blurred).mean())
@@ -102,53 +86,41 @@ def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
         sharp = gain * ramp.sharp if method == "paper, as printed" else ramp.sharp
         blur_map = estimate_blur(sharp, ramp.blurred, sharper="first", method=method.split(",")[0])
         known = np.isfinite(blur_map.sigma)
-        error = np.abs(np.abs(blur_map.sigma) - ramp.truth)[known]
-        truth = ramp.truth[known]
+        error, truth = np.abs(np.abs(blur_map.sigma) - ramp.truth)[known], ramp.truth[known]
         made = resynthesize(sharp, ramp.blurred, blur_map)
-        rows.append(
-            RampRow(
-                image=ramp.name,
-                direction=ramp.direction,
-                method=method,
-                mean_error_px=float(error.mean()),
-                mean_relative_error=float((error / truth).mean()),
-                error_over_mean=float(error.mean() / truth.mean()),
-                error_over_largest=float(error.mean() / ramp.truth.max()),
-                remade_error=float(np.abs(made - ramp.blurred)[known].mean()),
-                remade_by_rounded_truth=floor,
-                unanswered_fraction=float(1 - known.mean()),
-                filled_fraction=float(has_flag(blur_map.flags, Flag.FILLED).mean()),
-            )
-        )
+        row = {"image": ramp.name, "direction": ramp.direction, "method": method}
+        figures = {
+            "mean_error_px": error.mean(),
+            "mean_relative_error": (error / truth).mean(),
+            "error_over_mean": error.mean() / truth.mean(),
+            "error_over_largest": error.mean() / ramp.truth.max(),
+            "remade_error": np.abs(made - ramp.blurred)[known].mean(),
+            "remade_by_rounded_truth": floor,
+            "unanswered_fraction": 1 - known.mean(),
+            "filled_fraction": has_flag(blur_map.flags, Flag.FILLED).mean(),
+        }
+        rows.append(row | {name: float(value) for name, value in figures.items()})
         maps.append(blur_map.sigma)
     return rows, maps
 
 
-def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> Section:
+def show_ramps(folder: Path, ramps: Sequence[Ramp], progress: Progress = lambda _: None) -> Section:
     """Draw Fig. 1 in the paper's layout and the maps; return the section."""
-    _draw(folder, ramps, results)
-    rows = [row for each, _ in results for row in each]
-    by_paper = [row for row in rows if row.method == "paper"]
-    printed = [row for row in rows if row.method == "paper, as printed"]
-    claims = [
-        Claim(
-            f"error of sigma, {row.direction} ({row.image})",
-            PAPER_FIG1[row.direction],
-            f"{row.mean_relative_error:.2%} relative, {row.mean_error_px:.4f} px",
-            f"{row.error_over_mean:.2%} of the mean sigma, {row.error_over_largest:.2%} of the largest",
-        )
-        for row in by_paper
-    ]
-    claims += [
-        Claim(
-            f"R-Image re-made, mean error ({row.image})",
-            f"below {REMADE_CLAIM}",
-            f"{row.remade_error:.6f}",
-            _why_missed(row),
-        )
-        for row in by_paper
-    ]
-    off = " and ".join(f"{row.mean_relative_error:.1%}" for row in printed)
+    rows: list[dict[str, Any]] = []
+    pairs, maps = [], []
+    for number, ramp in enumerate(ramps, start=1):
+        of_ramp, sigmas = ramp_rows(ramp)
+        rows += of_ramp
+        pairs.append(Panel(f"L-Image: {ramp.name}", ramp.sharp))
+        pairs.append(Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred))
+        maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
+        for row, sigma in zip(of_ramp, sigmas, strict=True):
+            title = f"{row['method']}: {100 * row['mean_relative_error']:.3g} %"
+            maps.append(Panel(title, sigma, "blur", 2.0))
+        progress(number / len(ramps))
+    panels_picture(folder / "fig1.png", pairs, columns=2)
+    panels_picture(folder / "fig1_maps.png", maps, columns=4, panel_width=2.6)
+    off = " and ".join(f"{row['mean_relative_error']:.1%}" for row in rows if row["method"] == METHODS[1])
     return Section(
         key="fig1",
         title="Fig. 1: known blur, sigma from 1 to 2 px",
@@ -163,52 +135,46 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list
             ("fig1.png", "Fig. 1 in the paper's layout: L-Images on the left, R-Images on the right"),
             ("fig1_maps.png", "The blur applied, and the blur estimated"),
         ),
-        claims=tuple(claims),
-        tables=(ramp_table(rows),),
+        claims=_claims([row for row in rows if row["method"] == "paper"]),
+        tables=(_table(rows),),
+        rows=rows,
     )
 
 
-def ramp_table(rows: Sequence[RampRow]) -> Table:
-    """Return the rows as a table of text."""
+def _claims(rows: Sequence[dict[str, Any]]) -> tuple[Claim, ...]:
+    errors = [
+        Claim(
+            f"error of sigma, {row['direction']} ({row['image']})",
+            PAPER_FIG1[row["direction"]],
+            f"{row['mean_relative_error']:.2%} relative, {row['mean_error_px']:.4f} px",
+            f"{row['error_over_mean']:.2%} of the mean sigma, {row['error_over_largest']:.2%} of the largest",
+        )
+        for row in rows
+    ]
+    remade = [
+        Claim(
+            f"R-Image re-made, mean error ({row['image']})",
+            f"below {REMADE_CLAIM}",
+            f"{row['remade_error']:.6f}",
+            f"the true sigma rounded to 0.1 px has {row['remade_by_rounded_truth']:.6f}",
+        )
+        for row in rows
+    ]
+    return (*errors, *remade)
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    formats = {
+        "image": "{}",
+        "direction": "{}",
+        "method": "{}",
+        "mean_error_px": "{:.5f}",
+        "mean_relative_error": "{:.3%}",
+        "error_over_mean": "{:.3%}",
+        "error_over_largest": "{:.3%}",
+        "remade_error": "{:.6f}",
+        "filled_fraction": "{:.2%}",
+    }
     columns = ("image", "ramp", "method", "error (px)", "relative", "/ mean", "/ largest", "re-made", "filled")
-    return Table(
-        "Every image and method",
-        columns,
-        tuple(
-            (
-                row.image,
-                row.direction,
-                row.method,
-                f"{row.mean_error_px:.5f}",
-                *(f"{x:.3%}" for x in (row.mean_relative_error, row.error_over_mean, row.error_over_largest)),
-                f"{row.remade_error:.6f}",
-                f"{row.filled_fraction:.2%}",
-            )
-            for row in rows
-        ),
-    )
-
-
-def _why_missed(row: RampRow) -> str:
-    if row.remade_error < REMADE_CLAIM:
-        return "holds"
-    floor = row.remade_by_rounded_truth
-    if floor >= REMADE_CLAIM:
-        return f"missed: even the true sigma rounded to 0.1 px has {floor:.6f}, on texture as rich as this"
-    return f"missed, although the true sigma rounded to 0.1 px has only {floor:.6f}"
-
-
-def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> None:
-    pairs, maps = [], []
-    for ramp, (rows, sigmas) in zip(ramps, results, strict=True):
-        pairs += [
-            Panel(f"L-Image: {ramp.name}", ramp.sharp),
-            Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred),
-        ]
-        maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
-        maps += [
-            Panel(f"{row.method}: {100 * row.mean_relative_error:.3g} %", sigma, "blur", 2.0)
-            for row, sigma in zip(rows, sigmas, strict=True)
-        ]
-    panels_picture(folder / "fig1.png", pairs, columns=2)
-    panels_picture(folder / "fig1_maps.png", maps, columns=4, panel_width=2.6)
+    cells = [tuple(form.format(row[name]) for name, form in formats.items()) for row in rows]
+    return Table("Fig. 1: sigma from 1 to 2 px, every image and method", columns, cells)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ...base._typing import Progress
-from ...base.arguments import as_choice
 from ...base.errors import InputError
-from ...base.settings import METHODS
 from ...base.shown import csv_table
+from ...blur.request import part_of
 from ...images.disk import replacing
 from ...images.results import filling, refuse_inputs, refuse_to_replace
 from ...report.html import write_document
 from .claims import Section, page
-from .data_sets import DATA_SETS, FoundSet, PairFiles, find_data_sets
-from .pairs import ShownPair, TableRow, means, rows_of, show_architecture, show_pair, show_table, shown_pair
-from .ramps import FILES as FIG1_FILES
-from .ramps import Ramp, RampRow, load_ramps, make_ramps, show_ramps
+from .data_sets import DATA_SETS, find_data_sets
+from .pairs import ShownPair, show_architecture, show_pair, show_table, shown_pair
+from .ramps import Ramp, load_ramps, show_ramps
 from .theory import show_evaluation, show_framework, show_lens
 
-__all__ = ["PARTS", "Reproduced", "Study", "reproduce"]
+__all__ = ["PARTS", "Inputs", "reproduce"]
 
 #: Figures and tables in the order of the page, each with the data sets of which it needs at least one.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -36,61 +32,33 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fig6": ("realmff",),
     "fig7": ("dpdd",),
 }
+#: Files of a part that has other ones than its picture.
+_FILES = {"fig1": ("fig1.png", "fig1_maps.png", "fig1.csv"), "table1": ("table1.csv",)}
 
 
-@dataclass
-class Reproduced:
-    """Numbers and sections of a run, and the data sets used."""
+class Inputs:
+    """The photographs of the paper's experiments.
 
-    ramps: list[RampRow] = field(default_factory=list)
-    table: list[TableRow] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
-    made_from: list[str] = field(default_factory=list)  #: a line for each data set, and one for omitted parts
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain dictionaries."""
-        return {
-            "made_from": self.made_from,
-            "fig1": [asdict(row) for row in self.ramps],
-            "table1": [row.as_dict() for row in self.table],
-            "table1_means": [row.as_dict() for row in means(self.table)],
-            "claims": {each.key: [asdict(claim) for claim in each.claims] for each in self.sections if each.claims},
-        }
-
-
-@dataclass
-class Study:
-    """The inputs of the paper's experiments.
-
-    Attributes
+    Parameters
     ----------
     data : path, optional
-        The data sets, in one of the layouts of :mod:`relblur.apps.paper.data_sets`. Figs. 5 to 7 and Table I need it.
+        Folder with the data sets (:mod:`relblur.apps.paper.data_sets`). Figs. 5 to 7 and Table I need it.
     images : one or two paths
         Photographs for Figs. 1, 3 and 4; those of scikit-image by default.
-    pairs : sequence of str
+    names : sequence of str
         Names of the pairs to show in Figs. 5 to 7; the first of each data set by default.
-    limit : int, optional
-        Maximum number of pairs of each data set in Table I.
     """
 
-    data: Path | None = None
-    images: Sequence[Path] = ()
-    pairs: Sequence[str] = ()
-    limit: int | None = None
-    method: str = "paper"
-    sets: dict[str, FoundSet] = field(init=False)
-    _chosen: dict[str, PairFiles] = field(init=False)
-    _shown: dict[str, ShownPair] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        as_choice(self.method, "method", METHODS)
-        if len(self.images) > 2:
-            got = len(self.images)
-            raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {got}")
-        found = [] if self.data is None else find_data_sets(self.data)
-        self.sets = {each.data_set: each for name in DATA_SETS for each in reversed(found) if each.data_set == name}
-        self._chosen = _chosen_pairs(self.sets, self.pairs)
+    def __init__(self, data: Path | None = None, images: Sequence[Path] = (), names: Sequence[str] = ()) -> None:
+        self.images, self.pairs = images, [] if data is None else find_data_sets(data)
+        if len(images) > 2:
+            raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {len(images)}")
+        if unknown := set(names) - {pair.name for pair in self.pairs}:
+            some = ", ".join(pair.name for pair in self.pairs[:6])
+            raise InputError(f"no pair is named {', '.join(unknown)}; there are {some or 'none without --data'} ...")
+        named = [*(pair for pair in self.pairs if pair.name in names), *self.pairs]
+        self.chosen = {pair.data_set: pair for pair in reversed(named)}
+        self._shown: dict[str, ShownPair] = {}
 
     @cached_property
     def ramps(self) -> list[Ramp]:
@@ -100,105 +68,62 @@ class Study:
     def shown(self, data_set: str) -> ShownPair:
         """Return the pair of a data set shown in the figures, with its map."""
         if data_set not in self._shown:
-            self._shown[data_set] = shown_pair(self._chosen[data_set], self.method)
+            self._shown[data_set] = shown_pair(self.chosen[data_set])
         return self._shown[data_set]
-
-    def section(self, part: str, folder: Path, done: Reproduced, progress: Progress) -> Section:
-        """Make one section of the page, and write its files into the folder."""
-        makers: dict[str, Callable[[], Section]] = {
-            "fig1": lambda: self._fig1(folder, done, progress),
-            "fig2": lambda: show_lens(folder),
-            "fig3": lambda: show_framework(folder, self.ramps[0]),
-            "fig4": lambda: show_evaluation(folder, self.ramps[0]),
-            "fig5": lambda: show_architecture(folder, self.shown("realmff")),
-            "table1": lambda: self._table1(done, progress),
-            "fig6": lambda: show_pair(folder, self.shown("realmff")),
-            "fig7": lambda: show_pair(folder, self.shown("dpdd")),
-        }
-        return makers[part]()
-
-    def _fig1(self, folder: Path, done: Reproduced, progress: Progress) -> Section:
-        results = []
-        for number, ramp in enumerate(self.ramps, start=1):
-            results.append(make_ramps(ramp))
-            progress(number / len(self.ramps))
-        done.ramps = [row for rows, _ in results for row in rows]
-        return show_ramps(folder, self.ramps, results)
-
-    def _table1(self, done: Reproduced, progress: Progress) -> Section:
-        work = [files for found in self.sets.values() for files in found.pairs[: self.limit]]
-        for number, files in enumerate(work, start=1):
-            done.table += rows_of(files, self.method)
-            progress(number / len(work))
-        return show_table(done.table, self.method)
 
 
 def reproduce(
     folder: Path,
-    study: Study,
+    inputs: Inputs,
     only: Sequence[str] | None = None,
     *,
     force: bool = False,
     progress: Progress | None = None,
-) -> Reproduced:
-    """Write the paper's figures and tables and ``paper.html`` into a folder.
+) -> tuple[list[Section], list[str]]:
+    """Write the paper's figures and tables and ``paper.html`` into a folder; return the sections and notes.
 
     ``only`` names some of :data:`PARTS`; by default all are made for which there are data.
     """
-    parts, left_out = _parts(only, study.sets)
-    inputs = [
-        path for each in study.sets.values() for pair in each.pairs for path in (pair.foreground, pair.background)
-    ]
-    names = ["paper.html"]
-    for part in parts:
-        names += {"fig1": FIG1_FILES, "table1": ("table1.csv",)}.get(part, (f"{part}.png",))
-    refuse_inputs((folder / name for name in names), [*inputs, *study.images])
+    parts, notes = _parts(only, inputs)
+    names = ["paper.html", *(name for part in parts for name in _FILES.get(part, (f"{part}.png",)))]
+    read = [path for pair in inputs.pairs for path in (pair.foreground, pair.background)]
+    refuse_inputs((folder / name for name in names), [*read, *inputs.images])
     refuse_to_replace(folder, names, force)
-    needed = {name for part in parts for name in PARTS[part]}
-    done = Reproduced(made_from=[each.describe() for name, each in study.sets.items() if name in needed] + left_out)
+    sections = []
     with filling(folder, force=force) as new:
+        makers: dict[str, Callable[[Progress], Section]] = {
+            "fig1": lambda share: show_ramps(new, inputs.ramps, share),
+            "fig2": lambda _: show_lens(new),
+            "fig3": lambda _: show_framework(new, inputs.ramps[0]),
+            "fig4": lambda _: show_evaluation(new, inputs.ramps[0]),
+            "fig5": lambda _: show_architecture(new, inputs.shown("realmff")),
+            "table1": lambda share: show_table(inputs.pairs, share),
+            "fig6": lambda _: show_pair(new, inputs.shown("realmff")),
+            "fig7": lambda _: show_pair(new, inputs.shown("dpdd")),
+        }
         for number, part in enumerate(parts):
-
-            def tell(share: float, number: int = number) -> None:
-                if progress is not None:
-                    progress((number + share) / len(parts))
-
-            done.sections.append(study.section(part, new, done, tell))
-            tell(1.0)
-        for name, rows in (
-            ("fig1", [asdict(row) for row in done.ramps]),
-            ("table1", [r.as_dict() for r in done.table]),
-        ):
-            if rows:
-                with replacing(new / f"{name}.csv") as stream:
-                    stream.write(csv_table(rows))
-        write_document(new / "paper.html", page(new, done.sections, done.made_from))
-    return done
+            share = part_of(progress or (lambda _: None), number, len(parts))
+            section = makers[part](share)
+            sections.append(section)
+            if section.rows:
+                with replacing(new / f"{part}.csv") as stream:
+                    stream.write(csv_table(section.rows))
+            share(1.0)
+        write_document(new / "paper.html", page(new, sections, notes))
+    return sections, notes
 
 
-def _parts(only: Sequence[str] | None, sets: Mapping[str, FoundSet]) -> tuple[list[str], list[str]]:
-    """Return the parts to make in the order of the page, and a line about parts without data."""
+def _parts(only: Sequence[str] | None, inputs: Inputs) -> tuple[list[str], list[str]]:
+    """Return the parts to make in the order of the page, and lines about the data sets."""
     unknown = [part for part in only or () if part not in PARTS]
     if unknown or (only is not None and not only):
         raise InputError(f"--only takes {', '.join(PARTS)}, separated by commas; got {', '.join(unknown) or 'nothing'}")
     chosen = [part for part in PARTS if only is None or part in only]
-    missing = [part for part in chosen if PARTS[part] and not any(name in sets for name in PARTS[part])]
+    missing = [part for part in chosen if PARTS[part] and not any(name in inputs.chosen for name in PARTS[part])]
     if missing and only is not None:
         needed = " or ".join(DATA_SETS[name] for name in PARTS[missing[0]])
         raise InputError(f"{missing[0]} needs {needed}; add --data DIR, the folder into which it unpacks")
-    left_out = [f"left out, without their data set (--data): {', '.join(missing)}"] if missing else []
-    return [part for part in chosen if part not in missing], left_out
-
-
-def _chosen_pairs(sets: Mapping[str, FoundSet], names: Sequence[str]) -> dict[str, PairFiles]:
-    """Return the pair of each data set to show: one of ``names``, or the first."""
-    chosen = {name: found.pairs[0] for name, found in sets.items()}
-    for pair_name in names:
-        hits = {name: each for name, found in sets.items() for each in found.pairs if each.name == pair_name}
-        if not hits:
-            some = ", ".join(each.name for found in sets.values() for each in found.pairs[:3])
-            raise InputError(
-                f"--pair {pair_name}: no pair has this name; there are {some or 'none without --data'} ..."
-            )
-        chosen.update(hits)
-    return chosen
+    counts = {name: sum(pair.data_set == name for pair in inputs.pairs) for name in inputs.chosen}
+    notes = [f"{DATA_SETS[name]}: {count} pair{'s' if count > 1 else ''}" for name, count in counts.items()]
+    notes += [f"left out, without their data set (--data): {', '.join(missing)}"] if missing else []
+    return [part for part in chosen if part not in missing], notes

@@ -22,10 +22,9 @@ __all__ = ["circle_px", "show_evaluation", "show_framework", "show_lens"]
 
 #: Lens of Fig. 2: focal length, aperture, distance in focus, distance of the point, mm. Large angles are legible.
 FOCAL_LENGTH, APERTURE, FOCUSED, POINT = 50.0, 44.0, 150.0, 230.0
-#: Largest distance of the pixel of Fig. 3 from the centre of the image, along each axis, px.
-SEARCHED = 80
 #: Blurs shown for M(sigma) in Fig. 4, px.
 SHOWN = (1.0, 2.0, 4.0)
+RED = "#c02020"
 
 
 def circle_px(camera: PaperCamera, width_px: int | None = None) -> float:
@@ -66,22 +65,19 @@ def _lens() -> Any:
     axis = figure.add_axes((0.01, 0.01, 0.98, 0.98))
     sensor = float(optics.image_distance_mm(FOCAL_LENGTH, FOCUSED))
     image = float(optics.image_distance_mm(FOCAL_LENGTH, POINT))  # of the point, in front of the sensor
-    half, red = APERTURE / 2, "#c02020"
+    half = APERTURE / 2
     radius = half * (sensor - image) / image  # similar triangles, equation 3
-    for side in (-1, 1):
-        axis.plot([-FOCUSED, 0, sensor], [0, side * half, 0], color="black", linewidth=1.2)
-        axis.plot([-POINT, 0, image, sensor], [0, side * half, 0, -side * radius], color=red, linewidth=1.2)
+    for side in (-half, half):
+        axis.plot([-FOCUSED, 0, sensor], [0, side, 0], color="black")
+        axis.plot([-POINT, 0, image, sensor], [0, side, 0, -radius * side / half], color=RED)
     axis.plot([-POINT - 15, sensor + 25], [0, 0], color="0.6", linewidth=0.7, linestyle="-.")
     axis.plot([0, 0], [-half - 3, half + 3], color="#4a7da8", linewidth=6, alpha=0.5)
     axis.plot([sensor, sensor], [-24, 34], color="black", linewidth=2.2)
     axis.plot([-FOCUSED, -FOCUSED], [-26, 26], color="0.5", linewidth=1, linestyle="--")
-    axis.plot([-FOCUSED], [0], "o", color="black", markersize=5)
-    axis.plot([-POINT], [0], "o", color=red, markersize=5)
-    axis.plot([FOCAL_LENGTH], [0], "x", color="#2060c0", markersize=6)
-    axis.plot([sensor + 4, sensor + 4], [-radius, radius], color=red, linewidth=3)
+    axis.plot([sensor + 4, sensor + 4], [-radius, radius], color=RED, linewidth=3)
     for x, y, text, colour in (
-        (FOCAL_LENGTH, -17, "f", "#2060c0"),
-        (sensor + 11, 1, "C", red),
+        (FOCAL_LENGTH, -3, "f", "#2060c0"),
+        (sensor + 11, 1, "C", RED),
         (-7, half + 5, "A", "black"),
         (sensor, 37, "image plane", "black"),
         (-FOCUSED, 29, "plane in focus", "0.3"),
@@ -89,31 +85,29 @@ def _lens() -> Any:
         axis.text(x, y, text, color=colour, ha="center", fontsize=11)
     for start, stop, height, text, colour in (
         (-FOCUSED, 0, -32, r"$d_f$", "black"),
-        (-POINT, -FOCUSED, -32, r"$\Delta d_f$", red),
+        (-POINT, -FOCUSED, -32, r"$\Delta d_f$", RED),
         (0, sensor, -40, r"$d_i$", "black"),
-        (image, sensor, -28, r"$|\Delta d_i|$", red),
+        (image, sensor, -28, r"$|\Delta d_i|$", RED),
     ):
-        style = {"arrowstyle": "<->", "color": colour, "linewidth": 0.9}
-        axis.annotate("", (start, height), (stop, height), arrowprops=style)
+        axis.annotate("", (start, height), (stop, height), arrowprops={"arrowstyle": "<->", "color": colour})
         axis.text((start + stop) / 2, height - 1.5, text, ha="center", va="top", fontsize=11, color=colour)
-    axis.set_xlim(-POINT - 18, sensor + 28)
-    axis.set_ylim(-48, 46)
+    axis.set(xlim=(-POINT - 18, sensor + 28), ylim=(-48, 46))
     axis.axis("off")
     return figure
 
 
 def show_framework(folder: Path, ramp: Ramp) -> Section:
-    """Draw Fig. 3 with the content of every block at one pixel of an L-Image; compare it with the bank."""
+    """Draw Fig. 3 with the content of every block at the central pixel of an L-Image; compare it with the bank."""
     framework = Framework()
-    row, column = _pixel_with_two_roots(ramp, framework)
     half = framework.window_size // 2
+    row, column = (n // 2 for n in ramp.sharp.shape)
     patch = ramp.sharp[row - half : row + half + 1, column - half : column + half + 1]
     response = framework.respond(patch)
     (folder / "fig3.png").write_bytes(as_png(_blocks(framework, patch, response, float(ramp.blurred[row, column]))))
     bank = gaussian_bank(ramp.sharp, framework.sigmas)[:, row, column]
-    printed = Framework(weights="literal", normalise=False).respond(patch)
+    printed = Framework(weights="literal", normalise=False)
     at_2_px = int(np.argmin(np.abs(framework.sigmas - 2)))
-    gain = float(Framework(normalise=False).F.sum())
+    literal, right = printed.respond(patch)[at_2_px], response[at_2_px]
     claims = (
         Claim("W", "5000 x 2601", f"{framework.W.shape[0]} x {framework.W.shape[1]}"),
         Claim("F", "100 x 1", f"{framework.F.size} x 1"),
@@ -124,12 +118,12 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
             str(len(np.unique(framework.W, axis=0))),
             "M rows, each N times: w_mnl does not depend on n, as equation 22 shows",
         ),
-        Claim("sum of F (equation 22)", "1", f"{gain:.5f}", "a Riemann sum with N = 100; normalised here"),
+        Claim("sum of F (equation 22)", "1", f"{printed.F.sum():.5f}", "a Riemann sum with N = 100; normalised here"),
         Claim(
             "M(2 px) by equation 24 as printed",
             "the intensity",
-            f"{printed[at_2_px]:.6f} for {response[at_2_px]:.4f}",
-            f"too small by {response[at_2_px] / printed[at_2_px]:.0f}, about R_s^2",
+            f"{literal:.6f} for {right:.4f}",
+            f"too small by {right / literal:.0f}, about R_s^2",
         ),
         Claim("two layers against M separable filters", "-", f"{np.abs(response - bank).max():.1e} apart at most"),
     )
@@ -138,30 +132,18 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
         title="Fig. 3: the framework, equations 9 to 24",
         paper_shows="A local image as a vector, multiplied by W, folded to M x N, multiplied by F: the intensities "
         "M(sigma) that its middle would have after each of M blurs.",
-        finding="The contents of the blocks at one pixel. Normalised, the two layers are a bank of M separable "
+        finding="The contents of the blocks at the central pixel. Normalised, the two layers are a bank of M separable "
         "filters, which is fast enough for real time. As two matrices the framework takes 3.5e12 multiply-adds for an "
         "image of Table I, minutes of processor time. The bank takes 1/4800 of them. Stream uses 13 filters with "
         "parabolas between them and takes about a quarter of the bank's.",
-        pictures=(("fig3.png", "The contents of every block at one pixel of the L-Image of Fig. 1"),),
+        pictures=(("fig3.png", "The contents of every block at the central pixel of the L-Image of Fig. 1"),),
         claims=claims,
     )
-
-
-def _pixel_with_two_roots(ramp: Ramp, framework: Framework) -> tuple[int, int]:
-    """Return the pixel near the centre at which M(sigma) most clearly crosses the R-Image's intensity twice."""
-    half = framework.window_size // 2
-    middle = [slice(max(0, n // 2 - SEARCHED), n // 2 + SEARCHED) for n in ramp.sharp.shape]
-    misfit = gaussian_bank(ramp.sharp[tuple(middle)], framework.sigmas) - ramp.blurred[tuple(middle)]
-    twice = (misfit[:-1] * misfit[1:] < 0).sum(axis=0) == 2
-    merit = (np.median(np.abs(misfit), axis=0) * np.where(twice, 1.0, 1e-3))[half:-half, half:-half]
-    row, column = np.unravel_index(int(merit.argmax()), merit.shape)
-    return int(row) + half + middle[0].start, int(column) + half + middle[1].start
 
 
 def _blocks(framework: Framework, patch: FloatArray, response: FloatArray, observed: float) -> Any:
     """Draw the blocks in the order of the computation: local image, W, their product, F, M(sigma)."""
     m, n = framework.sigmas.size, framework.n_radii
-    folded = (framework.W @ patch.ravel(order="F")).reshape(n, m).T
     # Weights below a thousandth of the largest would be invisible on a linear scale.
     weights = np.log10(np.maximum(framework.W[: 2 * m], 1e-6))
     figure = new_figure(13.0, 2.9, 110, layout="constrained")
@@ -169,29 +151,20 @@ def _blocks(framework: Framework, patch: FloatArray, response: FloatArray, obser
     grey = {"cmap": "gray", "vmin": 0, "vmax": max(1.0, float(patch.max()))}
     axes[0].imshow(patch, **grey)
     axes[1].imshow(weights, aspect="auto", cmap="viridis", interpolation="nearest")
-    axes[2].imshow(folded, aspect="auto", **grey)
+    axes[2].imshow((framework.W @ patch.ravel(order="F")).reshape(n, m).T, aspect="auto", **grey)
     axes[3].plot(framework.radii, framework.F)
     axes[4].plot(framework.sigmas, response)
-    axes[4].axhline(observed, color="#c02020", linewidth=1)
-    misfit, step = response - observed, framework.sigmas[1] - framework.sigmas[0]
-    places = np.flatnonzero(misfit[:-1] * misfit[1:] < 0)
-    for place in places:
-        root = framework.sigmas[place] + step * misfit[place] / (misfit[place] - misfit[place + 1])
-        axes[4].plot([root], [observed], "o", color="#c02020", label=f"candidate: {root:.2f} px")
+    axes[4].axhline(observed, color=RED, linewidth=1)
     titles = (
         "local image of L\n51 x 51",
         "W: 100 of 5000 rows, log10\n5000 x 2601",
         "ivec(W vec(L))\nM x N = 50 x 100",
         "F(r)\n100 x 1",
-        "M(σ), 50 x 1\nred: intensity of the R-Image",
+        "M(σ), 50 x 1; σ in px\nred: intensity of the R-Image",
     )
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, fontsize=9)
         axis.tick_params(labelsize=7)
-    axes[3].set_xlabel("r", fontsize=8)
-    axes[4].set_xlabel("σ (px)", fontsize=8)
-    if places.size:
-        axes[4].legend(fontsize=7, frameon=False)
     return figure
 
 
