@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...base._typing import BoolArray, FloatArray, Int8Array, Progress, UInt8Array
+from ...base._typing import FloatArray, Int8Array, Progress
 from ...base.inputs import Pair
 from ...base.pixels import grey
 from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
@@ -18,34 +18,30 @@ from ...filters.sharpness import compare_variances, local_variance
 from ..blur_map import Flag, has_flag, mark
 from ..request import Answer, Request, part_of
 from ..tiles import DOUBTFUL, NO_VALUE
-from .method import GridRoots, Levels, estimate_on_grid, filter_bank
+from .method import estimate_on_grid
 
 __all__ = ["answer_on_grid", "fill_from_neighbours"]
 
 
-def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Levels | None = None) -> Answer:
-    """Estimate by the paper's method, at each pixel in the direction of the sharper image.
-
-    ``levels`` are by default filters on the grid of the request.
-    """
-    levels = filter_bank(request.sigmas) if levels is None else levels
-    images = grey(pair.first), grey(pair.second)
-    sharper = _which_is_sharper(*images, request)
-    sides = [side for side in (1, -1) if (sharper == side).any()]
-    roots = {
-        side: _roots(images, side, levels, request, part_of(progress, done, len(sides)), sharper == side)
-        for done, side in enumerate(sides)
-    }
+def answer_on_grid(pair: Pair, request: Request, progress: Progress) -> Answer:
+    """Estimate by the paper's method, at each pixel in the direction of the sharper image."""
+    first, second = grey(pair.first), grey(pair.second)
+    sharper = _which_is_sharper(first, second, request)
     s = np.full(pair.shape, np.nan)
     stderr = np.full(pair.shape, np.nan)
     flags = np.zeros(pair.shape, dtype=np.uint8)
     mark(flags, sharper == 0, Flag.EQUAL)
-    for side, estimate in roots.items():
+    for number, (side, images) in enumerate(((1, (first, second)), (-1, (second, first)))):
         here = sharper == side
-        s[here] = side * estimate.sigma[here] ** 2
-        stderr[here] = (2 * estimate.sigma * estimate.stderr)[here]
-        flags[here] |= _root_flags(estimate, request.sigmas)[here]
-    return Answer(s, stderr, flags, sharper, {"kernel": "sampled", "sigmas": request.sigmas.tolist()})
+        if here.any():
+            found = estimate_on_grid(images, request, here, part_of(progress, number, 2))
+            s[here] = side * found.sigma[here] ** 2
+            stderr[here] = (2 * found.sigma * found.stderr)[here]
+            mark(flags, here & ~(found.window_stderr <= FLAT_ABOVE * found.sigma), Flag.FLAT)
+            mark(flags, here & ~found.has_root, Flag.NO_ROOT)
+            mark(flags, here & (found.sigma == request.max_sigma), Flag.AT_LIMIT)
+    notes = {"kernel": "sampled", "sigmas": request.sigmas.tolist()}
+    return Answer(s, stderr, flags, sharper, notes)
 
 
 def fill_from_neighbours(answer: Answer) -> Answer:
@@ -75,33 +71,12 @@ def fill_from_neighbours(answer: Answer) -> Answer:
     return replace(answer, s=s, stderr=stderr, flags=flags)
 
 
-def _roots(
-    images: tuple[FloatArray, FloatArray],
-    side: int,
-    levels: Levels,
-    request: Request,
-    progress: Progress,
-    where: BoolArray,
-) -> GridRoots:
-    """Find the roots for one side: the first image is the sharper one for +1, the second for -1."""
-    ordered = images if side == 1 else (images[1], images[0])
-    return estimate_on_grid(ordered, levels, request.window, request.noise, where, request.workers, progress)
-
-
 def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -> Int8Array:
     if request.sharper != "auto":
         return np.full(first.shape, 1 if request.sharper == "first" else -1, dtype=np.int8)
     assert request.overall is not None
-    variances = [
+    one, two = (
         local_variance(image[:, :, None], SHARPNESS_SIZE, whole.centre.mean())
         for image, whole in zip((first, second), request.overall, strict=True)
-    ]
-    return compare_variances(variances[0], variances[1], max(whole.grey_range for whole in request.overall))
-
-
-def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
-    flags = np.zeros(roots.sigma.shape, dtype=np.uint8)
-    mark(flags, ~(roots.window_stderr <= FLAT_ABOVE * roots.sigma), Flag.FLAT)
-    mark(flags, ~roots.has_root, Flag.NO_ROOT)
-    mark(flags, roots.sigma == sigmas[-1], Flag.AT_LIMIT)
-    return flags
+    )
+    return compare_variances(one, two, max(whole.grey_range for whole in request.overall))

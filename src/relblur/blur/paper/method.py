@@ -12,19 +12,19 @@ The root of the pixel nearest to that sigma is selected and rounded to the grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ...filters.kernels import kernel_radius, sampled_kernel
 from ...kernels.separable import box_mean, filter_separable
-from ...kernels.threads import count_workers
+from ..request import Request
 from ..tiles import padded_tiles
 
-__all__ = ["GridRoots", "Levels", "estimate_on_grid", "filter_bank"]
+__all__ = ["GridRoots", "estimate_on_grid"]
 
 #: Largest value of a minimum of |M - R| that counts as a double root, relative to its neighbours on the grid: two roots
 #: within a grid interval give no change of sign.
@@ -34,117 +34,66 @@ TOUCHING = 0.3
 PIXELS_AT_ONCE = 512
 
 
-@dataclass(frozen=True)
-class Levels:
-    """The grid of blurs, and the function that blurs an image by each of them."""
-
-    sigmas: FloatArray  #: px, increasing
-    respond: Callable[[FloatArray], Callable[[int], FloatArray]]  #: image -> (m -> M(sigma_m))
-    reach: int  #: radius of the largest kernel, px
-
-
-def filter_bank(sigmas: FloatArray) -> Levels:
-    """Return the levels of separable Gaussian filters."""
-
-    def respond(image: FloatArray) -> Callable[[int], FloatArray]:
-        return lambda m: filter_separable(image, sampled_kernel(float(sigmas[m])), "nearest")
-
-    return Levels(sigmas, respond, kernel_radius(float(sigmas[-1])))
-
-
-@dataclass(frozen=True)
-class GridRoots:
+class GridRoots(NamedTuple):
     """Result for one direction, with a given sharper image."""
 
     sigma: FloatArray  #: the selected root, rounded to the grid, px
     stderr: FloatArray  #: its standard error, px
     window_stderr: FloatArray  #: standard error of the sigma that fits the window best, px
     has_root: BoolArray  #: False where a substitute was selected
-    roots: AnyArray  #: number of candidates, uint8
-    energy: FloatArray  #: mean square residual of the window at its best sigma
 
 
 def estimate_on_grid(
-    images: tuple[FloatArray, FloatArray],
-    levels: Levels,
-    window: int,
-    noise: float,
-    where: BoolArray | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
+    images: tuple[FloatArray, FloatArray], request: Request, where: BoolArray, progress: Progress
 ) -> GridRoots:
-    """Find, at each pixel, the grid sigma that blurs the first of two images into the second.
+    """Find, at each pixel of ``where``, the grid sigma that blurs the first of two (H, W) images into the second.
 
-    Both are (H, W). ``noise`` is the least standard deviation of the noise. Pixels outside ``where`` are used in the
-    windows of others but get no result (NaN).
+    Other pixels are used in the windows of these but get no result (NaN).
     """
-    shape, sigmas = images[0].shape, levels.sigmas
-    wanted = np.ones(shape, dtype=bool) if where is None else where
-    result = GridRoots(
-        np.full(shape, np.nan),
-        np.full(shape, np.nan),
-        np.full(shape, np.nan),
-        np.zeros(shape, dtype=bool),
-        np.zeros(shape, dtype=np.uint8),
-        np.full(shape, np.nan),
-    )
-    reach = levels.reach + window // 2
-    threads = count_workers(workers)
+    sigmas = request.sigmas
+    empty = [np.full(where.shape, np.nan) for _ in range(3)]
+    result = GridRoots(empty[0], empty[1], empty[2], np.zeros(where.shape, dtype=bool))
+    margin = kernel_radius(request.max_sigma) + request.window // 2
     done = 0
-    for place, (sharp_part, blurry_part) in padded_tiles(images, reach, 4 * sigmas.size):
-        here = wanted[place]
-        misfit, energy = _misfit_and_energy((sharp_part, blurry_part), levels, window, here, threads)
-        part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
-        for each in fields(GridRoots):
-            getattr(result, each.name)[place][here] = getattr(part, each.name)
-        done += here.size
-        if progress is not None:
-            progress(done / wanted.size)
+    with ThreadPoolExecutor(request.workers) as pool:
+        for place, padded in padded_tiles(images, margin, 4 * sigmas.size):
+            here = where[place]
+            if here.any():
+                misfit, energy = _misfit_and_energy(padded, request, np.pad(here, margin), pool)
+                starts = range(0, misfit.shape[1], PIXELS_AT_ONCE)
+                blocks = [np.s_[:, start : start + PIXELS_AT_ONCE] for start in starts]
+                parts = pool.map(_solve, (misfit[b] for b in blocks), (energy[b] for b in blocks), repeat(request))
+                for whole, solved in zip(result, zip(*parts, strict=True), strict=True):
+                    whole[place][here] = np.concatenate(solved)
+            done += here.size
+            progress(done / where.size)
     return result
 
 
 def _misfit_and_energy(
-    padded: tuple[FloatArray, FloatArray],
-    levels: Levels,
-    window: int,
-    where: BoolArray,
-    workers: int,
+    padded: list[FloatArray], request: Request, where: BoolArray, pool: ThreadPoolExecutor
 ) -> tuple[FloatArray, FloatArray]:
     """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the pixels of ``where``."""
     sharp, blurry = padded
-    misfit = np.empty((levels.sigmas.size, int(where.sum())))
+    misfit = np.empty((request.sigmas.size, int(where.sum())))
     energy = np.empty_like(misfit)
-    reach = levels.reach + window // 2
-    inner = (slice(reach, sharp.shape[0] - reach), slice(reach, sharp.shape[1] - reach))
-    blurred_by = levels.respond(sharp)
 
     def level(m: int) -> None:
-        difference = blurred_by(m) - blurry
-        misfit[m] = difference[inner][where]
-        energy[m] = box_mean(difference**2, window)[inner][where]
+        kernel = sampled_kernel(float(request.sigmas[m]))
+        difference = filter_separable(sharp, kernel, "nearest") - blurry
+        misfit[m] = difference[where]
+        energy[m] = box_mean(difference**2, request.window)[where]
 
-    with ThreadPoolExecutor(workers) as pool:
-        # The longest kernels are filtered first, to balance the threads.
-        list(pool.map(level, range(levels.sigmas.size - 1, -1, -1)))
+    # The longest kernels are filtered first, to balance the threads.
+    list(pool.map(level, range(request.sigmas.size - 1, -1, -1)))
     return misfit, energy
 
 
-def _solve_in_blocks(
-    misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
-) -> GridRoots:
-    """Run :func:`_solve` in threads over blocks of pixels that fit into the processor's cache."""
-    blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
-    with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
-    empty = np.empty(0)
-    return GridRoots(
-        *(np.concatenate([getattr(part, each.name) for part in parts] or [empty]) for each in fields(GridRoots))
-    )
-
-
-def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
-    common, window_stderr, residual = _common_sigma(energy, sigmas, window, noise)
-    sigma, has_root, roots = _nearest_root(misfit, sigmas, common)
+def _solve(misfit: FloatArray, energy: FloatArray, request: Request) -> tuple[AnyArray, ...]:
+    """Return the fields of :class:`GridRoots` for some pixels."""
+    sigmas = request.sigmas
+    common, window_stderr, residual = _common_sigma(energy, sigmas, request.window, request.noise)
+    sigma, has_root = _nearest_root(misfit, sigmas, common)
     index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
     # With a grid of one level only the order of magnitude of the blur is known.
     step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.full_like(sigma, sigmas[0])
@@ -152,8 +101,7 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
         own = residual / np.abs(_slope(misfit, sigmas, index))
     # The error of a root is at most the width of the grid; rounding adds a variance of step^2 / 12.
     span = float(sigmas[-1] - sigmas[0]) if sigmas.size > 1 else float(sigmas[0])
-    stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
-    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots, energy.min(axis=0))
+    return sigmas[index], np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12), window_stderr, has_root
 
 
 def _common_sigma(
@@ -178,8 +126,8 @@ def _common_sigma(
     return sigmas[best] + offset * h, window_stderr, residual
 
 
-def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
-    """Return the root of the misfit nearest to the common sigma of the window, and the number of roots.
+def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the root of the misfit nearest to the common sigma of the window, and whether there is one.
 
     ``misfit`` is (M, pixels). Without a root the substitute is a minimum of the absolute misfit, the one nearest to the
     common sigma. Without a minimum it is the better end of the grid.
@@ -203,9 +151,8 @@ def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) ->
     )
     distance = np.abs(candidates - common) + penalty
     best = distance.argmin(axis=0)[None]
-    chosen = np.take_along_axis(candidates, best, 0)[0]
     has_root = np.take_along_axis(distance, best, 0)[0] < handicap
-    return chosen, has_root, (penalty == 0).sum(axis=0).astype(np.uint8)
+    return np.take_along_axis(candidates, best, 0)[0], has_root
 
 
 def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, FloatArray]:
