@@ -90,14 +90,6 @@ def test_another_grid_is_used_as_given(texture):
     assert set(np.unique(found.sigma[np.isfinite(found.sigma)].round(9))) <= {0.5, 1.0, 1.6, 2.0, 3.0}
 
 
-def test_a_grid_of_two_values_works(texture):
-    blurred = gaussian_bank(texture, [1.5])[0]
-    found = estimate_blur(texture, blurred, sharper="first", method="paper", sigmas=[1.0, 1.5])
-    known = np.isfinite(found.sigma)
-    assert known.any()
-    assert_allclose(np.median(found.sigma[known]), 1.5)
-
-
 def test_more_blur_than_was_looked_for_is_flagged_at_the_limit(texture):
     blurred = gaussian_bank(texture, [3.0])[0]
     found = estimate_blur(texture, blurred, sharper="first", method="paper", sigmas=GRID[:15])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -14,11 +15,13 @@ from ..base.inputs import Pair, as_pair
 from ..base.pixels import grey
 from ..filters.variable_blur import blur_by_levels, blur_planes
 from .blur_map import BlurMap, Flag, has_flag
+from .comparable_pair import ComparablePair
 from .estimate import estimate_blur
 
 __all__ = ["PairScore", "evaluate_pair", "resynthesize"]
 
 GREEN = 1
+_HELD_OUT = ("e_first", "e_second", "unblurred_e_first", "unblurred_e_second")
 
 
 @dataclass(frozen=True)
@@ -97,22 +100,18 @@ def resynthesize(
     -------
     Array of the images' shape, channels last.
     """
-    channel_axis = colour_axis(first, channel_axis)
-    pair = as_pair(first, second, channel_axis=channel_axis)
-    _check_shape(pair, blur_map)
+    pair, is_colour = _checked(first, second, blur_map, channel_axis)
     made = _remake(pair, blur_map, dtype)
-    return made if channel_axis is not None else made[:, :, 0]
+    return made if is_colour else made[:, :, 0]
 
 
 def observed_blurrier(
     first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
 ) -> FloatArray:
     """Return the blurrier image at each pixel, the target of :func:`resynthesize`."""
-    channel_axis = colour_axis(first, channel_axis)
-    pair = as_pair(first, second, channel_axis=channel_axis)
-    _check_shape(pair, blur_map)
+    pair, is_colour = _checked(first, second, blur_map, channel_axis)
     chosen = _choose(blur_map, pair.second, pair.first)
-    return chosen if channel_axis is not None else chosen[:, :, 0]
+    return chosen if is_colour else chosen[:, :, 0]
 
 
 def evaluate_pair(
@@ -146,72 +145,50 @@ def evaluate_pair(
     ``method="paper"``, by the better fit otherwise. Flat and clipped areas count. Where the map has no answer, the
     sharper image is not blurred. Without such points the errors are smaller, see ``answered_e_first``.
     """
-    channel_axis = colour_axis(first, channel_axis)
-    pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
+    masks = {name: options.get(name) for name in ("valid", "clipped")}
+    pair, is_colour = _checked(first, second, blur_map, channel_axis, **masks)
     if "linear" in options:
         raise InputError("linear is not part of a score, which compares the images as they are given; leave it out")
     if blur_map is None:
-        blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **options)
-    elif useless := [name for name in options if name not in ("valid", "clipped")]:
+        axis = colour_axis(first, channel_axis)
+        blur_map = estimate_blur(first, second, channel_axis=axis, linear=False, **options)
+    elif useless := [name for name in options if name not in masks]:
         raise InputError(f"blur_map is given, so {', '.join(useless)} would do nothing; leave one of them out")
     blur_map = blur_map.compute()
-    _check_shape(pair, blur_map)
-
     grey_pair = replace(pair, first=grey(pair.first)[:, :, None], second=grey(pair.second)[:, :, None])
-    errors = _errors(grey_pair, blur_map)
-    known = np.isfinite(blur_map.variance_difference) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
-    unseen, explained = _NOTHING, float("nan")
-    if held_out and channel_axis is not None and pair.first.shape[2] == 3:
-        unseen, explained = _held_out(pair, blur_map, options)
-    return PairScore(
-        e_first=_mean(errors.first, errors.second_sharper),
-        e_second=_mean(errors.second, errors.first_sharper),
-        first_sharper_fraction=float((blur_map.sharper == 1).mean()),
-        second_sharper_fraction=float((blur_map.sharper == -1).mean()),
-        equal_fraction=float((blur_map.sharper == 0).mean()),
-        unblurred_e_first=_mean(errors.unblurred, errors.second_sharper),
-        unblurred_e_second=_mean(errors.unblurred, errors.first_sharper),
-        explained=explained,
-        scored_fraction=float((errors.first_sharper | errors.second_sharper).mean()),
-        answered_fraction=float((known & (errors.first_sharper | errors.second_sharper)).mean()),
-        answered_e_first=_mean(errors.first, errors.second_sharper & known),
-        answered_e_second=_mean(errors.second, errors.first_sharper & known),
-        held_out_e_first=_mean(unseen.first, unseen.second_sharper),
-        held_out_e_second=_mean(unseen.second, unseen.first_sharper),
-        held_out_unblurred_e_first=_mean(unseen.unblurred, unseen.second_sharper),
-        held_out_unblurred_e_second=_mean(unseen.unblurred, unseen.first_sharper),
-    )
+    figures = _errors(grey_pair, blur_map) | {"explained": math.nan}
+    unseen = dict.fromkeys(_HELD_OUT, math.nan)
+    if held_out and is_colour and pair.first.shape[2] == 3:
+        unseen = _held_out(pair, blur_map, options)
+        figures["explained"] = unseen["explained"]
+    for name, side in (("first_sharper", 1), ("second_sharper", -1), ("equal", 0)):
+        figures[f"{name}_fraction"] = float((blur_map.sharper == side).mean())
+    return PairScore(**figures, **{f"held_out_{name}": unseen[name] for name in _HELD_OUT})
 
 
-@dataclass(frozen=True)
-class _Errors:
-    """Absolute errors, (H, W, C), and the two sets of pixels (H, W) of the score."""
-
-    first: FloatArray  #: of the first image made from the second
-    second: FloatArray
-    unblurred: FloatArray  #: difference of the images
-    first_sharper: BoolArray
-    second_sharper: BoolArray
-
-
-_NO_ERROR, _NO_PIXEL = np.empty((0, 0, 1)), np.empty((0, 0), dtype=bool)
-_NOTHING = _Errors(_NO_ERROR, _NO_ERROR, _NO_ERROR, _NO_PIXEL, _NO_PIXEL)
-
-
-def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
-    made = _remake(pair, blur_map)
+def _errors(pair: Pair, blur_map: BlurMap) -> dict[str, float]:
+    """Return the errors of both images over their sets of pixels, and the explained share of the difference."""
+    made, s = _remake(pair, blur_map), blur_map.variance_difference
     there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # without bad pixels and their surroundings
-    return _Errors(
-        first=np.abs(made - pair.first),
-        second=np.abs(made - pair.second),
-        unblurred=np.abs(pair.first - pair.second),
-        first_sharper=there & (blur_map.sharper == 1),
-        second_sharper=there & (blur_map.sharper == -1),
-    )
+    known = np.isfinite(s) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
+    unblurred = np.abs(pair.first - pair.second)
+    of_first, of_second = np.abs(made - pair.first), np.abs(made - pair.second)
+    first_blurrier, second_blurrier = there & (blur_map.sharper == -1), there & (blur_map.sharper == 1)
+    figures = {}
+    for side, error, here in (("first", of_first, first_blurrier), ("second", of_second, second_blurrier)):
+        figures[f"e_{side}"] = _mean(error, here)
+        figures[f"unblurred_e_{side}"] = _mean(unblurred, here)
+        figures[f"answered_e_{side}"] = _mean(error, here & known)
+    scored = first_blurrier | second_blurrier
+    figures["scored_fraction"], figures["answered_fraction"] = float(scored.mean()), float((scored & known).mean())
+    left = np.where((s > 0)[:, :, None], of_second, of_first)[known].sum()
+    before = unblurred[known].sum()
+    figures["explained"] = float(1 - left / before) if before > 0 else math.nan
+    return figures
 
 
-def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_Errors, float]:
-    """Return the errors in red and blue of a map estimated from green, and the explained share of the difference."""
+def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> dict[str, float]:
+    """Return the errors in red and blue of a map estimated from green."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
         pair.first[:, :, GREEN],
@@ -219,12 +196,7 @@ def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_
         **{**settings, **options, "valid": pair.finite, "clipped": ~pair.unclipped},
     )
     others = [0, 2]
-    unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
-    errors = _errors(unseen, green)
-    here = np.isfinite(green.variance_difference) & ~has_flag(green.flags, Flag.FLAT | Flag.CLIPPED)
-    left = np.where((green.variance_difference > 0)[:, :, None], errors.second, errors.first)[here].sum()
-    before = errors.unblurred[here].sum()
-    return errors, float(1 - left / before) if before > 0 else float("nan")
+    return _errors(Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped), green)
 
 
 def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
@@ -250,6 +222,14 @@ def _mean(error: FloatArray, where: BoolArray) -> float:
     return float(error[where].mean()) if where.any() else float("nan")
 
 
-def _check_shape(pair: Pair, blur_map: BlurMap) -> None:
-    if blur_map.shape != pair.shape:
+def _checked(
+    first: ArrayLike, second: ArrayLike, blur_map: BlurMap | None, channel_axis: int | None, **masks: Any
+) -> tuple[Pair, bool]:
+    """Return the pair and whether it is in colour; refuse a map of another shape."""
+    if isinstance(first, ComparablePair) or isinstance(second, BlurMap):
+        raise InputError("pass both images and then the map: pair.first, pair.second, blur_map")
+    axis = colour_axis(first, channel_axis)
+    pair = as_pair(first, second, channel_axis=axis, **masks)
+    if blur_map is not None and blur_map.shape != pair.shape:
         raise InputError(f"blur_map is {blur_map.shape}, the images {pair.shape}; it belongs to another pair")
+    return pair, axis is not None
