@@ -27,14 +27,7 @@ def test_the_papers_two_cameras(focal, f_number, near, pitch, pixels):
 def test_eq1_is_the_lens_law():
     image = optics.image_distance_mm(FOCAL, FOCUS)
     assert_allclose(1 / image + 1 / FOCUS, 1 / FOCAL, rtol=1e-14)
-
-
-def test_eq1_and_its_inverse_undo_each_other():
-    assert_allclose(optics.focus_distance_mm(FOCAL, optics.image_distance_mm(FOCAL, FOCUS)), FOCUS, rtol=1e-10)
-
-
-def test_a_point_at_two_focal_lengths_is_imaged_at_the_same_distance():
-    assert_allclose(optics.focus_distance_mm(50, 100), 100)
+    assert_allclose(optics.focus_distance_mm(FOCAL, image), FOCUS, rtol=1e-10)
 
 
 def test_eq2_without_shift_is_eq1_and_with_shift_obeys_the_lens_law():
@@ -66,12 +59,6 @@ def test_inverse_of_eq4(depth):
     assert (np.sign(circle) == np.sign(depth)).all()
 
 
-def test_circle_of_an_infinitely_far_point_is_the_limit_of_eq4():
-    limit = optics.circle_at_infinity_mm(APERTURE, FOCAL, FOCUS)
-    assert_allclose(limit, APERTURE * FOCAL / (FOCUS - FOCAL))
-    assert_allclose(optics.circle_from_depth_mm(1e12, APERTURE, FOCAL, FOCUS), limit, rtol=1e-6)
-
-
 @pytest.mark.parametrize("eta", [0.05, 0.1, 0.5])
 def test_eq5_is_the_larger_circle_at_the_two_ends_of_the_depth_range(eta):
     ends = [optics.circle_from_depth_mm(side * eta * FOCUS, APERTURE, FOCAL, FOCUS) for side in (-1, 1)]
@@ -96,16 +83,10 @@ def test_eq8_exact_is_the_circle_of_a_background_point():
     focal, f_number, near, far = 50.0, 2.0, 1000.0, 3000.0
     exact = optics.max_circle_foreground_background_mm(focal, f_number, near, far)
     assert_allclose(exact, optics.circle_from_depth_mm(far - near, focal / f_number, focal, near))
+    at_infinity = optics.max_circle_foreground_background_mm(focal, f_number, near)
+    assert_allclose(at_infinity, optics.circle_at_infinity_mm(focal / f_number, focal, near))
+    assert_allclose(optics.circle_from_depth_mm(1e12, focal / f_number, focal, near), at_infinity, rtol=1e-6)
     assert_allclose(exact, (far - near) / far * (focal**2 / f_number) / (near - focal))
-
-
-def test_eq8_first_approximation_drops_f_against_the_distance():
-    exact, approximated = (
-        optics.max_circle_foreground_background_mm(50, 2, 1000, 3000, form=form)
-        for form in ("exact", "small_focal_length")
-    )
-    assert_allclose(approximated, 50**2 * 2000 / (2 * 3000 * 1000))
-    assert_allclose(exact / approximated, 1000 / 950)
 
 
 def test_eq8_forms_meet_where_their_conditions_hold():
@@ -116,13 +97,6 @@ def test_eq8_forms_meet_where_their_conditions_hold():
     assert_allclose([small, far], exact, rtol=2e-4)
     assert small != far
     assert exact != small
-
-
-def test_eq8_takes_a_background_at_infinity():
-    exact = optics.max_circle_foreground_background_mm(50, 2, 1000)
-    assert_allclose(exact, optics.circle_at_infinity_mm(25, 50, 1000))
-    small = optics.max_circle_foreground_background_mm(50, 2, 1000, form="small_focal_length")
-    assert_allclose(small, optics.max_circle_foreground_background_mm(50, 2, 1000, form="far_background"))
 
 
 def test_pixels_and_millimetres():
@@ -138,16 +112,12 @@ def test_pixels_and_millimetres():
         (lambda: optics.focus_distance_mm(-50, 60), "focal_length_mm must be finite and > 0, got -50"),
         (lambda: optics.focus_distance_mm(50, np.nan), "image_distance_mm must be finite"),
         (lambda: optics.image_distance_mm(50, 40), "focus_distance_mm must exceed focal_length_mm"),
-        (lambda: optics.image_distance_mm([50, 80], [400, 40]), "a lens cannot focus closer"),
         (lambda: optics.circle_at_infinity_mm(0, 50, 1000), "aperture_mm must be finite and > 0"),
-        (lambda: optics.circle_at_infinity_mm(10, 50, 50), "focus_distance_mm must exceed"),
         (lambda: optics.circle_from_image_shift_mm(10, 50, -50), "image_shift_mm must stay above"),
         (lambda: optics.depth_from_circle_mm(2.0, 10, 50, 1000), "circle_mm must be below"),
         (lambda: optics.circle_from_depth_mm(-1000, 10, 50, 1000), "depth_mm must keep the point in front"),
         (lambda: optics.max_circle_mm(1.0, 10, 50, 1000), "relative_depth must lie between 0 and 1"),
-        (lambda: optics.max_circle_mm(0.0, 10, 50, 1000), "relative_depth must lie between 0 and 1"),
         (lambda: optics.focal_length_for_max_circle_mm(0, 0.1, 2, 1000), "max_circle_mm must be finite and > 0"),
-        (lambda: optics.focal_length_for_max_circle_mm(1, 0.1, -2, 1000), "f_number must be finite and > 0"),
         (lambda: optics.focal_length_quadratic(1, 0.1, 2, np.inf), "focus_distance_mm must be finite"),
         (lambda: optics.max_circle_foreground_background_mm(50, 2, 1000, 900), "background_mm must exceed"),
         (
@@ -155,7 +125,6 @@ def test_pixels_and_millimetres():
             "form must be one of 'exact', .*; got 'guess'",
         ),
         (lambda: optics.mm_to_px(1, 0), "pixel_pitch_um must be finite and > 0"),
-        (lambda: optics.px_to_mm(1, np.inf), "pixel_pitch_um must be finite and > 0"),
     ],
 )
 def test_impossible_values_are_refused_by_name(call, message):

@@ -44,16 +44,14 @@ def focus_distance_mm(focal_length_mm: ArrayLike, image_distance_mm: ArrayLike) 
     >>> float(focus_distance_mm(50, 52.5))
     1050.0
     """
-    f = _positive(focal_length_mm, "focal_length_mm")
-    d_i = _positive(image_distance_mm, "image_distance_mm")
+    f, d_i = _positive(focal_length_mm=focal_length_mm, image_distance_mm=image_distance_mm)
     _require(d_i > f, "image_distance_mm must exceed focal_length_mm; otherwise nothing is in focus")
     return f * d_i / (d_i - f)
 
 
 def image_distance_mm(focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike) -> FloatArray:
     """Return the distance of the sensor behind the lens, the inverse of equation 1: ``d_i = f d_f / (d_f - f)``."""
-    f = _positive(focal_length_mm, "focal_length_mm")
-    d_f = _positive(focus_distance_mm, "focus_distance_mm")
+    f, d_f = _positive(focal_length_mm=focal_length_mm, focus_distance_mm=focus_distance_mm)
     _require(d_f > f, "focus_distance_mm must exceed focal_length_mm; a lens cannot focus closer")
     return f * d_f / (d_f - f)
 
@@ -65,8 +63,7 @@ def scene_distance_mm(
 
     ``d_f + delta_d_f = f (d_i + delta_d_i) / (d_i + delta_d_i - f)``
     """
-    shifted = np.asarray(image_distance_mm, dtype=np.float64) + np.asarray(image_shift_mm, dtype=np.float64)
-    return focus_distance_mm(focal_length_mm, shifted)
+    return focus_distance_mm(focal_length_mm, _array(image_distance_mm) + _array(image_shift_mm))
 
 
 def circle_from_image_shift_mm(
@@ -77,9 +74,8 @@ def circle_from_image_shift_mm(
     It is positive where the focused image lies behind the sensor, that is for points *in front of* the focal plane.
     This sign is opposite to that of equation 4.
     """
-    a = _positive(aperture_mm, "aperture_mm")
-    d_i = _positive(image_distance_mm, "image_distance_mm")
-    shift = np.asarray(image_shift_mm, dtype=np.float64)
+    a, d_i = _positive(aperture_mm=aperture_mm, image_distance_mm=image_distance_mm)
+    shift = _array(image_shift_mm)
     _require(d_i + shift > 0, "image_shift_mm must stay above -image_distance_mm")
     return a * shift / (d_i + shift)
 
@@ -88,11 +84,9 @@ def circle_at_infinity_mm(
     aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
 ) -> FloatArray:
     """Return the blur circle of a point at infinity, ``C_o = A f / (d_f - f)`` of equation 4."""
-    a = _positive(aperture_mm, "aperture_mm")
-    f = _positive(focal_length_mm, "focal_length_mm")
-    d_f = _positive(focus_distance_mm, "focus_distance_mm")
-    _require(d_f > f, "focus_distance_mm must exceed focal_length_mm; a lens cannot focus closer")
-    return a * f / (d_f - f)
+    (a,) = _positive(aperture_mm=aperture_mm)
+    d_f = _array(focus_distance_mm)
+    return a * image_distance_mm(focal_length_mm, d_f) / d_f  # equation 1
 
 
 def depth_from_circle_mm(
@@ -102,10 +96,10 @@ def depth_from_circle_mm(
 
     ``circle_mm`` is signed, positive behind the focal plane. It must be below C_o, the circle of a point at infinity.
     """
-    c = np.asarray(circle_mm, dtype=np.float64)
+    c = _array(circle_mm)
     c_o = circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm)
     _require(c < c_o, "circle_mm must be below that of a point at infinity, A f / (d_f - f)")
-    return c * np.asarray(focus_distance_mm, dtype=np.float64) / (c_o - c)
+    return c * _array(focus_distance_mm) / (c_o - c)
 
 
 def circle_from_depth_mm(
@@ -115,8 +109,7 @@ def circle_from_depth_mm(
 
     ``C = C_o delta_d_f / (d_f + delta_d_f)``, negative in front of the focal plane.
     """
-    delta = np.asarray(depth_mm, dtype=np.float64)
-    d_f = np.asarray(focus_distance_mm, dtype=np.float64)
+    delta, d_f = _array(depth_mm), _array(focus_distance_mm)
     _require(d_f + delta > 0, "depth_mm must keep the point in front of the lens (depth > -focus distance)")
     return circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm) * delta / (d_f + delta)
 
@@ -139,8 +132,10 @@ def focal_length_quadratic(
     max_circle_mm: ArrayLike, relative_depth: ArrayLike, f_number: ArrayLike, focus_distance_mm: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the coefficients (1, b, c) of equation 6, ``f^2 + C_m f_n f - C_m f_n d_f = 0``."""
-    product = _c_m(max_circle_mm, relative_depth) * _positive(f_number, "f_number")
-    return np.ones_like(product), product, -product * _positive(focus_distance_mm, "focus_distance_mm")
+    eta = _relative_depth(relative_depth)
+    c_max, f_n, d_f = _positive(max_circle_mm=max_circle_mm, f_number=f_number, focus_distance_mm=focus_distance_mm)
+    product = (1 - eta) / eta * c_max * f_n
+    return np.ones_like(product), product, -product * d_f
 
 
 def focal_length_for_max_circle_mm(
@@ -150,8 +145,8 @@ def focal_length_for_max_circle_mm(
 
     ``f = C_m f_n / 2 (sqrt(1 + 4 d_f / (C_m f_n)) - 1)`` with ``C_m = (1 - eta) / eta C_max``.
     """
-    product = _c_m(max_circle_mm, relative_depth) * _positive(f_number, "f_number")
-    return 0.5 * product * (np.sqrt(1 + 4 * _positive(focus_distance_mm, "focus_distance_mm") / product) - 1)
+    _, b, c = focal_length_quadratic(max_circle_mm, relative_depth, f_number, focus_distance_mm)
+    return 0.5 * (np.sqrt(b**2 - 4 * c) - b)
 
 
 def max_circle_foreground_background_mm(
@@ -182,12 +177,10 @@ def max_circle_foreground_background_mm(
     (32, 48)
     """
     as_choice(form, "form", ("exact", "small_focal_length", "far_background"))
-    f = _positive(focal_length_mm, "focal_length_mm")
-    near = _positive(foreground_mm, "foreground_mm")
-    n = _positive(f_number, "f_number")
+    f, n, near = _positive(focal_length_mm=focal_length_mm, f_number=f_number, foreground_mm=foreground_mm)
     if form == "far_background":
         return f**2 / (n * near)
-    far = np.asarray(background_mm, dtype=np.float64)
+    far = _array(background_mm)
     _require(far > near, "background_mm must exceed foreground_mm")
     share = 1 - near / far  # (d_B - d_F) / d_B, also right for a background at infinity
     if form == "small_focal_length":
@@ -197,34 +190,35 @@ def max_circle_foreground_background_mm(
 
 def aperture_mm(focal_length_mm: ArrayLike, f_number: ArrayLike) -> FloatArray:
     """Return the diameter of the aperture, ``A = f / f_n``."""
-    return _positive(focal_length_mm, "focal_length_mm") / _positive(f_number, "f_number")
+    f, n = _positive(focal_length_mm=focal_length_mm, f_number=f_number)
+    return f / n
 
 
 def mm_to_px(length_mm: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
     """Convert a length on the sensor from mm to pixel pitches."""
-    return np.asarray(length_mm, dtype=np.float64) * 1000 / _positive(pixel_pitch_um, "pixel_pitch_um")
+    return _array(length_mm) * 1000 / _positive(pixel_pitch_um=pixel_pitch_um)[0]
 
 
 def px_to_mm(length_px: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
     """Convert a length on the sensor from pixel pitches to mm."""
-    return np.asarray(length_px, dtype=np.float64) * _positive(pixel_pitch_um, "pixel_pitch_um") / 1000
-
-
-def _c_m(max_circle_mm: ArrayLike, relative_depth: ArrayLike) -> FloatArray:
-    eta = _relative_depth(relative_depth)
-    return (1 - eta) / eta * _positive(max_circle_mm, "max_circle_mm")
+    return _array(length_px) * _positive(pixel_pitch_um=pixel_pitch_um)[0] / 1000
 
 
 def _relative_depth(value: ArrayLike) -> FloatArray:
-    eta = np.asarray(value, dtype=np.float64)
+    eta = _array(value)
     _require((eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)")
     return eta
 
 
-def _positive(value: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(value, dtype=np.float64)
-    _require(np.isfinite(array) & (array > 0), f"{name} must be finite and > 0, got {value!r}")
-    return array
+def _array(value: ArrayLike) -> FloatArray:
+    return np.asarray(value, dtype=np.float64)
+
+
+def _positive(**given: ArrayLike) -> list[FloatArray]:
+    for name, value in given.items():
+        finite = np.isfinite(_array(value)) & (_array(value) > 0)
+        _require(finite, f"{name} must be finite and > 0, got {value!r}")
+    return [_array(value) for value in given.values()]
 
 
 def _require(condition: object, message: str) -> None:

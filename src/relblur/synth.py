@@ -18,7 +18,6 @@ from .base.arguments import as_choice, as_positive, as_whole, colour_axis
 from .base.errors import InputError
 from .base.inputs import check_image_with_gaps
 from .base.pixels import as_integers, unit_float
-from .base.settings import TRUNCATE
 from .filters.variable_blur import blur_planes
 
 __all__ = ["blur_with_map", "degrade", "disc", "pair", "ramp", "sinusoid", "steps"]
@@ -38,23 +37,19 @@ def ramp(shape: tuple[int, int], start: float, stop: float, axis: int = 0) -> Fl
            [1.5, 1.5],
            [2. , 2. ]])
     """
-    height, width = _shape(shape)
     if axis not in (0, 1, -1, -2):
         raise InputError(f"axis must be 0 (rows, downwards) or 1 (columns), got {axis!r}")
-    axis %= 2
-    line = np.linspace(start, stop, (height, width)[axis])
-    return np.ascontiguousarray(np.broadcast_to(line[:, None] if axis == 0 else line, (height, width)))
+    size = _shape(shape)
+    return np.linspace(start, stop, size[axis])[np.indices(size)[axis]]
 
 
 def steps(
     shape: tuple[int, int], values: tuple[float, ...] = (1.0, 2.0), period: int = 64, axis: int = 1
 ) -> FloatArray:
     """Return stripes of ``period`` pixels with the given values in turn."""
-    height, width = _shape(shape)
-    as_whole(period, "period")
     if len(values) == 0:
         raise InputError("values is empty; stripes need at least one value")
-    index = np.indices((height, width))[axis % 2] // period % len(values)
+    index = np.indices(_shape(shape))[axis % 2] // as_whole(period, "period") % len(values)
     return np.asarray(values, dtype=np.float64)[index]
 
 
@@ -78,9 +73,7 @@ def blur_with_map(
     sigma_map: ArrayLike,
     *,
     kernel: str = "sampled",
-    truncate: float = TRUNCATE,
     channel_axis: int | None = None,
-    workers: int | None = None,
 ) -> FloatArray:
     """Blur every pixel with the Gaussian of its own standard deviation (equation 9).
 
@@ -93,8 +86,6 @@ def blur_with_map(
     kernel : {"sampled", "band_limited"}
         The paper's sampled Gaussian, which is the identity below 0.35 px, or the
         band-limited one, for blur that passes through zero. They agree above about 1 px.
-    truncate : float
-        Radius of the kernels, in standard deviations.
 
     Returns
     -------
@@ -118,21 +109,13 @@ def blur_with_map(
     stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
     array = unit_float(stacked)
     height, width = array.shape[:2]
-    try:
-        sigma = np.broadcast_to(np.asarray(sigma_map, dtype=np.float64), (height, width))
-    except ValueError:
-        raise InputError(
-            f"sigma_map has shape {np.shape(sigma_map)}; it must be a number or match the image, ({height}, {width})"
-        ) from None
-    if not np.isfinite(sigma).all() or (sigma < 0).any():
-        raise InputError("sigma_map must be finite and >= 0 px everywhere")
-    if sigma.max() > max(height, width):
-        raise InputError(
-            f"sigma_map goes up to {sigma.max():g} px, wider than the image ({width}x{height}); keep it below"
-        )
+    if np.shape(sigma_map) not in ((), (height, width)):
+        raise InputError(f"sigma_map has shape {np.shape(sigma_map)}; pass a number or an array of {height}x{width}")
+    sigma = np.broadcast_to(np.asarray(sigma_map, dtype=np.float64), (height, width))
+    if not ((sigma >= 0) & (sigma <= max(height, width))).all():
+        raise InputError(f"sigma_map must lie between 0 px and the size of the image ({width}x{height}) everywhere")
     as_choice(kernel, "kernel", KERNELS)
-    as_positive(truncate, "truncate", "standard deviations")
-    out = blur_planes(np.moveaxis(array, -1, 0), sigma, kernel, truncate, workers)
+    out = blur_planes(np.moveaxis(array, -1, 0), sigma, kernel)
     if good is not None:
         from scipy import ndimage
 
@@ -184,11 +167,10 @@ def degrade(
         raise InputError(f"image has dtype {given.dtype}; pass floats on a 0..1 scale")
     array = given.astype(np.float64)
     if noise != 0:
-        as_positive(noise, "noise", "on the image's scale, or 0")
-    if noise:
         if rng is None:
             raise InputError("rng must be given with noise, so that the result can be repeated: rng=0")
-        array += np.random.default_rng(rng).normal(0.0, noise, array.shape)
+        deviation = as_positive(noise, "noise", "on the image's scale, or 0")
+        array += np.random.default_rng(rng).normal(0.0, deviation, array.shape)
     if bits is None:
         return array
     if bits not in (8, 16):
