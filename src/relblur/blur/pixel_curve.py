@@ -153,8 +153,10 @@ def pixel_curve(
     >>> bool(np.abs(curve.roots - 1.5).min() < 0.01), round(curve.window_sigma, 2)
     (True, 1.5)
     """
-    if isinstance(first, ComparablePair) and isinstance(second, int):
-        second, row, column = None, second, row if column is None else column
+    if isinstance(first, ComparablePair):
+        if column is not None or second is None:
+            raise InputError("a pair holds both images; call pixel_curve(pair, row, column)")
+        second, row, column = None, second, row
     given = Given.of(Given(first, second, valid, channel_axis=channel_axis))
     raw, shape = _uncut(given)
     for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
