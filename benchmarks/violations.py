@@ -4,7 +4,7 @@
 
 Six photographs of 256 x 256 px are blurred by an affine, a constant or a signed s, then degraded in one way each.
 Prints the share of pixels without a flag, the share of these with an error above 1 and 3 standard errors (mean over the
-photographs, and the worst), and the number of photographs with a warning (``settings["doubts"]``).
+photographs, and the worst), and the number of photographs with a warning (``settings["model_warnings"]``).
 --quick takes two photographs.
 """
 
@@ -197,7 +197,7 @@ def score(kind: str, names: list[str]) -> dict[str, object]:
         bars = (np.abs(found.variance_difference - spoiled.s) / found.variance_stderr)[good]
         if bars.size:
             beyond.append([np.mean(bars > 1), np.mean(bars > 3)])
-        doubted += bool(found.settings.get("doubts"))
+        doubted += bool(found.settings.get("model_warnings"))
     shares = np.array(beyond) if beyond else np.zeros((1, 2))
     return {
         "kind": kind,

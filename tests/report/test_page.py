@@ -136,7 +136,7 @@ def test_warnings_name_the_remedy():
     page = make_page([Entry("x", BlurMap(np.full(blur.shape, np.nan), blur.sigma_stderr, flags, 0 * flags))])
     for remedy in ("have no answer", "--max-sigma", "expose less"):
         assert remedy in page
-    assert "<li>the motion is large.</li>" in make_page([Entry("x", _blur_map(doubts=["the motion is large"]))])
+    assert "<li>the motion is large.</li>" in make_page([Entry("x", _blur_map(model_warnings=["the motion is large"]))])
 
 
 @pytest.fixture(scope="module")

@@ -146,12 +146,12 @@ def test_noise_and_limits_are_those_of_pairs_and_of_the_joint_likelihood(sharp, 
 
 
 def test_a_stack_with_little_evidence_gives_a_warning(sharp, many):
-    assert many[2].settings["doubts"] == []
+    assert many[2].settings["model_warnings"] == []
     alike = stack_of(sharp, ramp(2.0, 7.0), 10, growth=0.05)
     rng = np.random.default_rng(0)
     wall = [np.where(np.arange(SIZE) < 10, frame, 0.5 + 1e-3 * rng.random(frame.shape)) for frame in many[1]]
     for frames, text in ((alike, "hardly grows"), (wall, "most of the map is not measured")):
-        assert any(text in doubt for doubt in estimate_stack(frames, fuse=False, **PLAIN).settings["doubts"])
+        assert any(text in warning for warning in estimate_stack(frames, fuse=False, **PLAIN).settings["model_warnings"])
 
 
 @pytest.mark.parametrize(

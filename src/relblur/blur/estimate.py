@@ -159,7 +159,7 @@ def estimate_blur(
     kept: dict[str, FloatArray] = {}
     request, answer = answer_of(options, raw, report, kept if steps else None)
     model_warnings = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
-    further = {**given.settings, "doubts": model_warnings} if model_warnings else given.settings
+    further = {**given.settings, "model_warnings": model_warnings} if model_warnings else given.settings
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
     for array in arrays:  # read-only, so that the map need not copy them
         array.setflags(write=False)

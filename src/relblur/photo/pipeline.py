@@ -100,7 +100,7 @@ def prepare_pair(
     blur = RoughBlur()
     if at_full_size:
         pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
-    because = "asked for"
+    because = "requested"
     if factor is None:
         factor, because = choose_resolution(pair, limit, blur, None if at_full_size else align)
     pair = pair.decimated(factor)

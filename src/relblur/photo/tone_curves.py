@@ -43,9 +43,9 @@ def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | Non
     characteristics), EXIF, the convention of the container. Of ``stored.values`` only the type is used.
     """
     if not linear:
-        return LINEAR, "asked for"
+        return LINEAR, "requested"
     if gamma is not None:
-        return power_curve(gamma), "asked for"
+        return power_curve(gamma), "requested"
     if stored.linear:
         return LINEAR, f"{stored.format} holds light"
     profile = curve_of_icc_profile(stored.icc_profile) if stored.icc_profile is not None else None

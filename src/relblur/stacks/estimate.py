@@ -152,7 +152,7 @@ def estimate_stack(
         preferred = prefer_at_outlines(stack.index, prefer)
         picture = fuse_by_detail(frames, lambda share: report(0.8 + 0.2 * share), preferred=preferred)
         stack = stack.with_picture(picture, frames.form)
-    settings = {**stack.settings, "doubts": [*stack.settings.get("doubts", ()), *_doubts_of(stack)]}
+    settings = {**stack.settings, "model_warnings": [*stack.settings.get("model_warnings", ()), *_warnings_of(stack)]}
     return replace(stack, settings=settings, steps={"frames": frames} if steps else {})
 
 
@@ -214,23 +214,23 @@ def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: P
     )  # fmt: skip
 
 
-def _doubts_of(stack: StackMap) -> list[str]:
+def _warnings_of(stack: StackMap) -> list[str]:
     """Return warnings about a map of which little is measured."""
     if stack.blur_map is not None and not stack.known.any():  # two images: those of the pair
         return []
-    doubts = []
+    found = []
     filled, at_limit = (float(has_flag(stack.flags, flag).mean()) for flag in (Flag.FILLED, Flag.AT_LIMIT))
     if float(has_flag(stack.flags, Flag.FILLED | Flag.AT_LIMIT).mean()) > MANY_UNSURE:
         ends = f", {at_limit:.0%} are at the end of the search range" if at_limit > 0 else ""
-        doubts.append(
+        found.append(
             f"{filled:.0%} of the pixels have too little texture of their own{ends}: most of the map is not measured. "
             "Take more frames, smaller steps, or a textured scene"
         )
     growth = stack.growth_px * float(np.ptp(stack.places))
     if growth < LEAST_GROWTH_PX and len(stack.places) > 2:
         finer = f"--decimate {stack.factor // 2}, " if stack.factor > 1 else ""
-        doubts.append(
+        found.append(
             f"the blur hardly grows from frame to frame, by {growth:.2g} px of the map in all: the frames look alike. "
             f"Try {finer}larger steps of focus or a wider aperture"
         )
-    return doubts
+    return found

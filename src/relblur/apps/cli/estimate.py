@@ -166,7 +166,7 @@ def _measure(
 
 def _notes(pair: ComparablePair, blur_map: BlurMap) -> list[str]:
     """Return the notes of the preparation and the warnings about the map."""
-    return [*pair.notes, *(f"careful: {warning}" for warning in blur_map.settings.get("doubts", ()))]
+    return [*pair.notes, *(f"careful: {warning}" for warning in blur_map.settings.get("model_warnings", ()))]
 
 
 def _estimate_large(
@@ -205,7 +205,7 @@ def _estimate_large(
 def _resolution(summary: dict[str, Any]) -> str:
     settings = summary["settings"]
     because = str(settings["decimate_because"])
-    return f"decimated by {settings['decimate']} (--decimate)" if because == "asked for" else because
+    return f"decimated by {settings['decimate']} (--decimate)" if because == "requested" else because
 
 
 def _time(summary: dict[str, Any]) -> str:

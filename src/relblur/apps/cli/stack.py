@@ -88,7 +88,7 @@ def stack(
             picture = None if result.fused is None else to_look_at(result.fused, preparing.linear)
             write_result_page(folder, result, files, summary, fused=picture)
     summary["seconds"] = clock.perf_counter() - start
-    for note in (*result.settings["notes"], *(f"careful: {doubt}" for doubt in result.settings["doubts"])):
+    for note in (*result.settings["notes"], *(f"careful: {warning}" for warning in result.settings["model_warnings"])):
         say(note)
     size = f"map {summary['width']}x{summary['height']}"
     print_summary(f"{summary['frames']} frames, {size}", _rows(summary), summary, as_json)

@@ -184,7 +184,7 @@ def prepare_slides(
         notes.append(f"exposure: {exposure.describe()}, from patches")
         if exposure.changes:
             pair, light = replace(pair, exposure=exposure), (light[0], exposure.apply(light[1]), light[2])
-    factor, because = preparing["decimate"], "asked for"
+    factor, because = preparing["decimate"], "requested"
     if factor == "auto":
         factor, because = resolution_for(first.shape[:2], largest_blur(*light), preparing["max_sigma"])
     pair = replace(pair, factor=factor)

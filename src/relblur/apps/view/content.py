@@ -80,7 +80,7 @@ class Content:
     def notes(self) -> list[str]:
         """What was done to the images."""
         if self.stack is not None:
-            return [*self.stack.settings.get("notes", ()), *self.stack.settings.get("doubts", ())]
+            return [*self.stack.settings.get("notes", ()), *self.stack.settings.get("model_warnings", ())]
         if self.pair is not None:
             return list(self.pair.notes)
         return list(self.aligned.frames.notes) if self.aligned is not None else []
