@@ -58,7 +58,9 @@ def test_another_exposure_is_named() -> None:
 def test_large_pictures_are_judged_on_patches_and_tiny_or_flat_ones_not_at_all() -> None:
     wide = np.tile(_scene(), (3, 3))
     moved = ndimage.uniform_filter1d(wide, 7, axis=1, mode="reflect")
-    assert any("motion" in warning for warning in estimate_blur(wide, moved, method="window").settings["model_warnings"])
+    assert any(
+        "motion" in warning for warning in estimate_blur(wide, moved, method="window").settings["model_warnings"]
+    )
     assert "model_warnings" not in estimate_blur(wide[:9, :12], moved[:9, :12]).settings
     flat = np.full((64, 64), 0.5)
     assert "model_warnings" not in estimate_blur(flat, flat).settings

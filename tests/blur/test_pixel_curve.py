@@ -74,9 +74,7 @@ def test_a_pair_is_followed_by_row_and_column(noise_pair):
     assert (curve.row, curve.column) == (30, 40)
     np.testing.assert_array_equal(curve.blurred, wanted.blurred)
     for others in ((), (None, 30, 40), (noise_pair[1], 30, 40)):
-        with pytest.raises(
-            relblur.InputError, match=r"call pixel_curve\(pair, row, column\)"
-        ):
+        with pytest.raises(relblur.InputError, match=r"call pixel_curve\(pair, row, column\)"):
             pixel_curve(pair, *others)
     with pytest.raises(relblur.InputError, match=r"column must be a whole number from 0 to 89, got None"):
         pixel_curve(*noise_pair, 30)

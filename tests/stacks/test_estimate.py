@@ -151,7 +151,9 @@ def test_a_stack_with_little_evidence_gives_a_warning(sharp, many):
     rng = np.random.default_rng(0)
     wall = [np.where(np.arange(SIZE) < 10, frame, 0.5 + 1e-3 * rng.random(frame.shape)) for frame in many[1]]
     for frames, text in ((alike, "hardly grows"), (wall, "most of the map is not measured")):
-        assert any(text in warning for warning in estimate_stack(frames, fuse=False, **PLAIN).settings["model_warnings"])
+        assert any(
+            text in warning for warning in estimate_stack(frames, fuse=False, **PLAIN).settings["model_warnings"]
+        )
 
 
 @pytest.mark.parametrize(

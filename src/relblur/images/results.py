@@ -88,11 +88,11 @@ def listing(folder: Path) -> list[str]:
     return sorted(names)
 
 
-def sign(folder: Path, made_from: Mapping[str, Any]) -> None:
+def sign(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest of a folder whose files are complete."""
     wrote = {name: (folder / name).lstat().st_size for name in listing(folder) if name != MADE_FROM}
     with replacing(folder / MADE_FROM) as stream:
-        stream.write(json.dumps({"made_by": _MADE_BY, **made_from, "wrote": wrote}, indent=2).encode())
+        stream.write(json.dumps({"made_by": _MADE_BY, **manifest, "wrote": wrote}, indent=2).encode())
 
 
 def read_signature(folder: Path) -> dict[str, Any] | None:

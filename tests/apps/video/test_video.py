@@ -105,7 +105,7 @@ def test_a_moved_and_darker_second_clip_is_brought_back(scene):
     first, second = scene
     moved = 0.8 * np.roll(second, (3, -2), axis=(0, 1))
     notes = []
-    meter = VideoMeter(Settings(), tell=notes.append)
+    meter = VideoMeter(Settings(), notify=notes.append)
     maps = [m.blur_map.copy() for m in meter.measure([(frame(first, n), frame(moved, n)) for n in range(2)])]
     for blur_map in maps:
         assert np.nanmedian(inside(blur_map.sigma)) == pytest.approx(1.5, abs=0.05)

@@ -79,7 +79,7 @@ def video(
         run = _Run(sources, start, offset)
         writers = _writers(stack, output, maps, run, force)
         with suppress(KeyboardInterrupt) if camera else ExitStack():
-            for measured in VideoMeter(settings, tell=say).measure(islice(run.pairs, frames)):
+            for measured in VideoMeter(settings, notify=say).measure(islice(run.pairs, frames)):
                 for writer in writers:
                     writer.put(measured)
                 run.add(measured)

@@ -87,13 +87,13 @@ class VideoMeter:
     Parameters
     ----------
     settings : Settings
-    tell : callable, optional
+    notify : callable, optional
         Called with a line about the motion and one about the exposure of the first pair.
     """
 
-    def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, notify: Callable[[str], None] | None = None) -> None:
         self.settings = Settings() if settings is None else settings
-        self._tell = tell or (lambda _text: None)
+        self._notify = notify or (lambda _text: None)
 
     def measure(self, pairs: Iterable[tuple[Frame, Frame]]) -> Iterator[MeasuredFrame]:
         """Measure pairs in their order and yield the results."""
@@ -145,13 +145,13 @@ class VideoMeter:
                 raise AlignmentError(
                     f"at frames {first.number} and {second.number}: {error}, or begin elsewhere with --start"
                 ) from None
-            self._tell(f"alignment: {motion.describe(usable.shape)}")
+            self._notify(f"alignment: {motion.describe(usable.shape)}")
             if motion.moves:
                 usable = usable & motion.inside(usable.shape) & ~motion.resample_map(second.light == TOP)
                 two = motion.resample(two)
         if self.settings.exposure != "off":
             exposure = find_exposure(one, two, usable, field=FIELD_FOR[self.settings.exposure])
-            self._tell(f"exposure: {exposure.describe()}")
+            self._notify(f"exposure: {exposure.describe()}")
         return _Change(
             motion if motion is not None and motion.moves else None,
             exposure if exposure is not None and exposure.changes else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -75,9 +74,9 @@ def require_viewer() -> None:
         raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
 
 
-def announce_page(address: str, *, browser: bool, tell: Callable[[str], None] = print_lines) -> None:
+def announce_page(address: str, *, browser: bool) -> None:
     """Print an address, and open it in a browser if wanted."""
-    tell(address)
+    print_lines(address)
     if browser:  # in a thread: some browsers return when they are closed
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 

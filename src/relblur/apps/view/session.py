@@ -258,12 +258,12 @@ class Session:
         self._job = {"what": what, "share": share}
         self.announce()
 
-        def tell(done: float) -> None:
+        def report(done: float) -> None:
             if self._job is not None:
                 self._job["share"] = round(done, 3)
                 self.announce()
 
-        return tell
+        return report
 
     async def _make(self) -> None:
         """Read the images if they are not, measure them and make their pictures."""
@@ -278,8 +278,8 @@ class Session:
         self._finish()
         aligned = self.now.aligned
         if images.is_pair and aligned is not None:
-            tell = self._begin("making pictures")
-            remade = await self.slow.run("remake", aligned.white, keep=self.kept("pair", "blur_map"), progress=tell)
+            report = self._begin("making pictures")
+            remade = await self.slow.run("remake", aligned.white, keep=self.kept("pair", "blur_map"), progress=report)
             self._put(shown.picture("remade", _PICTURES["remade"], remade))
         await self._fuse()
 
@@ -305,19 +305,19 @@ class Session:
 
     async def _measure_pair(self, images: Images) -> None:
         if self.now.pair is None:
-            tell = self._begin("reading and aligning the pair", None)
+            report = self._begin("reading and aligning the pair", None)
             paths, wanted = [str(path) for path in images.paths], self.now.choices
-            pair, aligned = await self.slow.run("prepare", paths, wanted.preparing, progress=tell)
+            pair, aligned = await self.slow.run("prepare", paths, wanted.preparing, progress=report)
             self._accept_frames(aligned, wanted, pair)
         choices = self.now.choices
-        tell = self._begin(f"measuring blur, method {choices.method}")
-        found = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=tell)
+        report = self._begin(f"measuring blur, method {choices.method}")
+        found = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=report)
         await self._accept_map(found)
 
     async def _measure_stack(self, images: Images) -> None:
         count = len(images.paths)
         what = f"{count} images" if count > 1 else images.names[0]
-        tell, wanted = self._begin(f"reading and aligning {what}"), self.now.choices
+        report, wanted = self._begin(f"reading and aligning {what}"), self.now.choices
 
         def accept(aligned: Aligned) -> None:
             self._accept_frames(aligned, wanted)
@@ -326,7 +326,7 @@ class Session:
             self.announce()
 
         arguments = ([str(path) for path in images.paths], wanted.reading, wanted.focus_m, self.now.camera)
-        found = await self.slow.run("stack", *arguments, progress=tell, partial=accept)
+        found = await self.slow.run("stack", *arguments, progress=report, partial=accept)
         await self._accept_map(found)
 
     async def _fuse(self, labels: Path | None = None) -> None:
@@ -334,10 +334,10 @@ class Session:
         try:
             if now.aligned is None or now.measured is None:
                 raise InputError("there is no map yet; wait until it is measured")
-            tell = self._begin("making the picture that is sharp everywhere")
+            report = self._begin("making the picture that is sharp everywhere")
             path = None if labels is None else str(labels)
             keep = self.kept("aligned", "measured")
-            light, picture = await self.slow.run("fuse", now.choices.prefer, path, keep=keep, progress=tell)
+            light, picture = await self.slow.run("fuse", now.choices.prefer, path, keep=keep, progress=report)
         finally:
             if labels is not None:
                 forget(labels)
@@ -347,9 +347,9 @@ class Session:
         self._finish()
 
     async def _measure_depth(self, camera: Camera, arguments: Mapping[str, Any]) -> None:
-        tell = self._begin("measuring depth")
+        report = self._begin("measuring depth")
         keep = self.kept("pair")
-        found = await self.slow.run("measure_depth", camera, arguments, keep=keep, progress=tell)
+        found = await self.slow.run("measure_depth", camera, arguments, keep=keep, progress=report)
         self._accept_depth(found, measured=True)
         self._finish()
 
