@@ -107,19 +107,6 @@ def test_an_option_gives_the_map_of_the_argument(files, tmp_path, record, names,
         _same_map(found, estimate_blur(prepare_pair(*files, **page.preparing), **page.estimating))
 
 
-def test_the_values_as_stored_are_those_of_a_pair_left_alone(files, tmp_path):
-    done = run("estimate", *files, "-o", tmp_path / "out", "--as-stored", "-m", "window")
-    assert done.exit_code == 0, done.output
-    pair = prepare_pair(*files, align="off", exposure="off", linear=False, decimate=1)
-    _same_map(load(tmp_path / "out" / "blur_map.npz"), estimate_blur(pair, method="window"))
-
-
-def test_a_word_that_is_no_choice_is_refused_by_every_record():
-    for record, name in ((Preparing, "align"), (Estimating, "method"), (Estimating, "direction"), (Depth, "side")):
-        with pytest.raises(relblur.InputError, match=f"{name} must be one of .*; got 'magic'"):
-            record(**{name: "magic"})
-
-
 def test_a_command_gets_the_fields_it_names():
     def command(pair: str, options: Depth, estimating: Annotated[Estimating, Only("sharper")]) -> None:
         got.extend([pair, options, estimating])
