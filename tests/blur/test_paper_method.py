@@ -27,15 +27,7 @@ def test_ramp_from_1_to_2_px_is_found_to_the_grids_own_floor(texture, axis):
     assert relative.mean() > 0.015  # a smaller one would not come from the grid
 
 
-def test_every_answer_is_a_point_of_the_grid(texture):
-    found = estimate_blur(texture, gaussian_bank(texture, [1.234])[0], sharper="first", method="paper")
-    sigma = found.sigma[np.isfinite(found.sigma)]
-    assert sigma.size > 0.9 * texture.size
-    assert_allclose(np.abs(sigma[:, None] - GRID).min(axis=1), 0, atol=1e-9)
-    assert_allclose(found.settings["sigmas"], GRID)
-
-
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0, 3.0, 4.5])
+@pytest.mark.parametrize("sigma", [0.5, 2.0, 4.5])
 def test_a_constant_blur_on_the_grid_is_found_exactly(texture, sigma):
     found = estimate_blur(texture, gaussian_bank(texture, [sigma])[0], sharper="first", method="paper")
     known = np.isfinite(found.sigma)
@@ -141,16 +133,6 @@ def test_flat_and_clipped_places_take_the_nearest_answer(texture):
     nearest = found.sigma[distance == distance.min()]
     assert found.sigma[row, column] in nearest
     assert found.sigma_stderr[row, column] >= 0.1 / np.sqrt(12)
-
-
-def test_a_filled_place_takes_the_sign_as_well_and_keeps_its_sharper_image(texture):
-    first, second = synth.pair(texture, synth.ramp(texture.shape, 1.0, 2.0))
-    found = estimate_blur(first, second, method="paper")
-    filled = _has(found, Flag.FILLED)
-    assert 0.02 < filled.mean() < 0.3  # beside edges the 3 x 3 deviation takes the wrong side
-    assert_array_equal(found.sharper, compare_sharpness(first, second))
-    assert (found.sigma[filled] > 0).mean() > 0.6
-    assert (found.sharper[filled] == 1).mean() < 0.2
 
 
 def test_error_bar_holds_the_rounding_to_the_grid(texture):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
+import html
 import math
-from html.parser import HTMLParser
+import re
 
 import numpy as np
-import pytest
 
 from conftest import ROOT
 from relblur.apps.paper.claims import CAMERAS, PAPER_TABLE, Claim, Section, page
@@ -29,61 +28,22 @@ SECTION = Section(
 )
 
 
-#: Table I, copied from the paper a second time: data set, width x height, shares of B and F in %, e_B, e_F in 1/1000.
-TABLE = """
-Real MFF, 625x433, 50, 27, 21, 25
-Real MFF, 313x217, 43, 39, 16, 12
-Real MFF, 157x109, 44, 46, 14, 9
-DPDD, 420x280, 76, 24, 23, 14
-DPDD, 210x140, 67, 33, 18, 10
-DPDD, 105x70, 58, 42, 17, 16
-"""
-
-
-def test_table_1_and_the_cameras_are_the_papers():
+def test_the_cameras_are_the_papers():
     """Section 6: focal length, f-number, distance of the foreground in mm; pitch in um; widths in px."""
-    rows = [line.split(", ") for line in TABLE.strip().splitlines()]
-    for row, (data_set, resolution, *numbers) in zip(PAPER_TABLE, rows, strict=True):
-        assert (row.data_set, row.resolution) == (data_set, resolution)
-        found = (100 * row.b_sharper, 100 * row.f_sharper, 1000 * row.e_b, 1000 * row.e_f)
-        assert found == pytest.approx([float(number) for number in numbers])
     lytro, canon = ((c.focal_length_mm, c.f_number, c.foreground_mm, c.pixel_pitch_um) for c in CAMERAS)
     assert lytro == (17, 2, 1000, 4.5)
     assert canon == (67, 4, 1100, 21.43)
     assert [(c.width_px, c.table_width_px, c.stated_px) for c in CAMERAS] == [(2450, 625, 32), (1680, 420, 48)]
 
 
-class Checker(HTMLParser):
-    """Opened and closed tags, and what the page would load from elsewhere."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.sources, self.text = [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-        self.sources += [value for name, value in attributes if name in ("src", "href")]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 def test_the_page_needs_no_other_file_and_contains_everything(tmp_path):
     (tmp_path / "one.png").write_bytes(b"\x89PNG!")
     text = page(tmp_path, [SECTION], ["DPDD: 3 pairs in a & b"])
-    checker = Checker()
-    checker.feed(text)
-    assert checker.open == []
-    assert checker.sources == ["#fig9", "data:image/png;base64," + base64.b64encode(b"\x89PNG!").decode()]
-    shown = " ".join(checker.text)
+    assert re.findall(r'(?:src|href)="([^"]*)"', text) == ["#fig9", "data:image/png;base64,iVBORyE="]
+    shown = html.unescape(re.sub("<[^>]*>", " ", text))
     for words in ("Fig. 9: a < b", "shows & states", "what came out", "error", "2 %", "<4>", "a note", "in a & b"):
         assert words in shown
     assert '<tr class="stated"><th scope="row">1</th>' in text
-    assert "http:" not in text
 
 
 def _errata(words):
