@@ -184,7 +184,7 @@ def test_the_table_has_the_papers_rows_then_means_then_pairs(made):
 def test_means_leave_out_pairs_without_a_value():
     score = dict.fromkeys((each.name for each in fields(PairScore)), 1.0)
     rows = [
-        pairs.TableRow("DPDD", name, "8x8", 1, PairScore(**{**score, "e_first": value, "e_second": other}), 0.0)
+        pairs.TableRow("DPDD", name, "8x8", 1, PairScore(**{**score, "e_first": value, "e_second": other}))
         for name, value, other in (("a", 2.0, 2.0), ("b", float("nan"), 4.0))
     ]
     (row,) = pairs.means(rows)

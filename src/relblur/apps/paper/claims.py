@@ -9,18 +9,6 @@ from typing import Any
 
 from ...report.html import Html, Table, bullets, document, element, image, titled_table
 
-__all__ = [
-    "CAMERAS",
-    "PAPER_FIG1",
-    "PAPER_TABLE",
-    "REMADE_CLAIM",
-    "Claim",
-    "PaperCamera",
-    "PaperRow",
-    "Section",
-    "page",
-]
-
 
 @dataclass(frozen=True)
 class PaperRow:

@@ -6,7 +6,6 @@ As in the paper, stored pixel values are used without undoing the tone curve. ``
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -26,19 +25,6 @@ from ...report.panels import Panel, panels_picture
 from ...report.summary import score_cells, score_columns
 from .claims import PAPER_TABLE, Claim, Section
 from .data_sets import DATA_SETS, PairFiles, factors
-
-__all__ = [
-    "ShownPair",
-    "TableRow",
-    "means",
-    "rows_of",
-    "score_rows",
-    "short_table",
-    "show_architecture",
-    "show_pair",
-    "show_table",
-    "shown_pair",
-]
 
 #: Minimum side of the images in Table I, px; smaller ones are left out.
 LEAST_SIDE = 16
@@ -64,15 +50,13 @@ class TableRow:
     resolution: str
     factor: int
     score: PairScore
-    seconds: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as one dictionary, with the paper's letters B and F in the names."""
         score = {
             name.replace("first", "b").replace("second", "f"): value for name, value in self.score.as_dict().items()
         }
-        place = {name: value for name, value in vars(self).items() if name not in ("score", "seconds")}
-        return {**place, **score, "seconds": self.seconds}
+        return {name: value for name, value in vars(self).items() if name != "score"} | score
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
@@ -101,7 +85,7 @@ def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[in
     rows = []
     for factor in chosen:
         if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor:
-            reduced, start = pair.decimated(factor), time.perf_counter()
+            reduced = pair.decimated(factor)
             score = evaluate_pair(
                 reduced.first,
                 reduced.second,
@@ -110,7 +94,7 @@ def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[in
                 valid=reduced.valid,
                 clipped=reduced.clipped_in_either,
             )
-            rows.append(TableRow(*names, reduced.size, factor, score, time.perf_counter() - start))
+            rows.append(TableRow(*names, reduced.size, factor, score))
     return rows
 
 
@@ -262,8 +246,7 @@ def means(rows: Sequence[TableRow]) -> list[TableRow]:
     averages = []
     for (data_set, resolution), group in groups.items():
         score = PairScore(**{each.name: _mean_of(group, (each.name,)) for each in fields(PairScore)})
-        seconds = float(np.mean([row.seconds for row in group]))
-        averages.append(TableRow(data_set, f"mean of {len(group)}", resolution, group[0].factor, score, seconds))
+        averages.append(TableRow(data_set, f"mean of {len(group)}", resolution, group[0].factor, score))
     return averages
 
 

@@ -74,8 +74,8 @@ def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
 def ramp_rows(ramp: Ramp) -> tuple[list[dict[str, Any]], list[FloatArray]]:
     """Estimate the blur of one pair by every method; return the errors and the maps of sigma.
 
-    ``error_over_mean`` and ``error_over_largest`` are relative to the mean and the largest true sigma.
-    ``remade_by_rounded_truth`` is the error of the R-Image re-made by the true sigma rounded to 0.1 px.
+    ``over_mean`` and ``over_largest`` are relative to the mean and the largest true sigma.
+    ``remade_by_rounding`` is the error of the R-Image re-made by the true sigma rounded to 0.1 px.
     """
     gain = float(Framework(normalise=False).F.sum())
     rounded = np.rint(ramp.truth / PAPER_SIGMA_STEP) * PAPER_SIGMA_STEP
@@ -90,14 +90,14 @@ def ramp_rows(ramp: Ramp) -> tuple[list[dict[str, Any]], list[FloatArray]]:
         made = resynthesize(sharp, ramp.blurred, blur_map)
         row = {"image": ramp.name, "direction": ramp.direction, "method": method}
         figures = {
-            "mean_error_px": error.mean(),
-            "mean_relative_error": (error / truth).mean(),
-            "error_over_mean": error.mean() / truth.mean(),
-            "error_over_largest": error.mean() / ramp.truth.max(),
+            "error_px": error.mean(),
+            "relative_error": (error / truth).mean(),
+            "over_mean": error.mean() / truth.mean(),
+            "over_largest": error.mean() / ramp.truth.max(),
             "remade_error": np.abs(made - ramp.blurred)[known].mean(),
-            "remade_by_rounded_truth": floor,
-            "unanswered_fraction": 1 - known.mean(),
-            "filled_fraction": has_flag(blur_map.flags, Flag.FILLED).mean(),
+            "remade_by_rounding": floor,
+            "unanswered": 1 - known.mean(),
+            "filled": has_flag(blur_map.flags, Flag.FILLED).mean(),
         }
         rows.append(row | {name: float(value) for name, value in figures.items()})
         maps.append(blur_map.sigma)
@@ -115,12 +115,13 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], progress: Progress = lambda 
         pairs.append(Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred))
         maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
         for row, sigma in zip(of_ramp, sigmas, strict=True):
-            title = f"{row['method']}: {100 * row['mean_relative_error']:.3g} %"
+            title = f"{row['method']}: {100 * row['relative_error']:.3g} %"
             maps.append(Panel(title, sigma, "blur", 2.0))
         progress(number / len(ramps))
     panels_picture(folder / "fig1.png", pairs, columns=2)
     panels_picture(folder / "fig1_maps.png", maps, columns=4, panel_width=2.6)
-    off = " and ".join(f"{row['mean_relative_error']:.1%}" for row in rows if row["method"] == METHODS[1])
+    cells = [[value if isinstance(value, str) else f"{value:.5f}" for value in row.values()] for row in rows]
+    off = " and ".join(f"{row['relative_error']:.1%}" for row in rows if row["method"] == METHODS[1])
     return Section(
         key="fig1",
         title="Fig. 1: known blur, sigma from 1 to 2 px",
@@ -136,7 +137,7 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], progress: Progress = lambda 
             ("fig1_maps.png", "The blur applied, and the blur estimated"),
         ),
         claims=_claims([row for row in rows if row["method"] == "paper"]),
-        tables=(_table(rows),),
+        tables=(Table("Fig. 1: sigma from 1 to 2 px", [name.replace("_", " ") for name in rows[0]], cells),),
         rows=rows,
     )
 
@@ -146,8 +147,8 @@ def _claims(rows: Sequence[dict[str, Any]]) -> tuple[Claim, ...]:
         Claim(
             f"error of sigma, {row['direction']} ({row['image']})",
             PAPER_FIG1[row["direction"]],
-            f"{row['mean_relative_error']:.2%} relative, {row['mean_error_px']:.4f} px",
-            f"{row['error_over_mean']:.2%} of the mean sigma, {row['error_over_largest']:.2%} of the largest",
+            f"{row['relative_error']:.2%} relative, {row['error_px']:.4f} px",
+            f"{row['over_mean']:.2%} of the mean sigma, {row['over_largest']:.2%} of the largest",
         )
         for row in rows
     ]
@@ -156,25 +157,8 @@ def _claims(rows: Sequence[dict[str, Any]]) -> tuple[Claim, ...]:
             f"R-Image re-made, mean error ({row['image']})",
             f"below {REMADE_CLAIM}",
             f"{row['remade_error']:.6f}",
-            f"the true sigma rounded to 0.1 px has {row['remade_by_rounded_truth']:.6f}",
+            f"the true sigma rounded to 0.1 px has {row['remade_by_rounding']:.6f}",
         )
         for row in rows
     ]
     return (*errors, *remade)
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    formats = {
-        "image": "{}",
-        "direction": "{}",
-        "method": "{}",
-        "mean_error_px": "{:.5f}",
-        "mean_relative_error": "{:.3%}",
-        "error_over_mean": "{:.3%}",
-        "error_over_largest": "{:.3%}",
-        "remade_error": "{:.6f}",
-        "filled_fraction": "{:.2%}",
-    }
-    columns = ("image", "ramp", "method", "error (px)", "relative", "/ mean", "/ largest", "re-made", "filled")
-    cells = [tuple(form.format(row[name]) for name, form in formats.items()) for row in rows]
-    return Table("Fig. 1: sigma from 1 to 2 px, every image and method", columns, cells)

@@ -19,20 +19,6 @@ from ...base.errors import MissingDependencyError, OutputExistsError, RelblurErr
 if TYPE_CHECKING:
     from ...base._typing import Progress as Report
 
-__all__ = [
-    "UsageError",
-    "exit_code",
-    "flags_in_words",
-    "keep_freed_memory",
-    "print_json",
-    "print_lines",
-    "print_summary",
-    "print_table",
-    "printed_warnings",
-    "progress_bar",
-    "run_program",
-    "say",
-]
 
 EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
 
