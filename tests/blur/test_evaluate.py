@@ -116,14 +116,6 @@ def test_flat_places_count_though_a_map_leaves_them_open(texture):
     assert by_map.unblurred_e_second == pytest.approx(score.unblurred_e_second)
 
 
-def test_explained_is_low_where_the_unseen_channels_hold_something_else(colour):
-    first, second = (np.array(image) for image in synth.pair(colour, 1.5, channel_axis=-1))
-    rng = np.random.default_rng(0)
-    for c in (0, 2):
-        second[:, :, c] = rng.random(colour.shape[:2])
-    assert evaluate_pair(first, second, channel_axis=-1, method="window").explained < 0.3
-
-
 @pytest.mark.parametrize("method", ["paper", "window"])
 def test_blurring_beats_the_baseline_and_explains_unseen_channels(colour, method):
     first, second = synth.pair(colour, synth.ramp(colour.shape[:2], -2.0, 2.0, axis=1), channel_axis=-1)

@@ -26,6 +26,7 @@ def test_there_are_twelve_commands_and_a_laboratory():
     text = run().stdout
     assert [name for name in (*TOP.split(), *TOOLS) if not re.search(rf"^  {name} ", text, re.MULTILINE)] == []
     assert text == run("-h").stdout
+    assert run("--version").stdout.strip() == relblur.__version__
 
 
 def test_help_teaches_at_80_columns(monkeypatch):
@@ -45,10 +46,6 @@ def test_help_teaches_at_80_columns(monkeypatch):
 @pytest.mark.parametrize("command", ["estimate", "tools"])
 def test_a_command_without_arguments_shows_its_help(command):
     assert run(*command.split()).output.startswith(f"Usage: relblur {command} ")
-
-
-def test_version():
-    assert run("--version").stdout.strip() == relblur.__version__
 
 
 @pytest.mark.parametrize(

@@ -57,15 +57,6 @@ def test_decimate_writes_the_smaller_image(tmp_path, grey_pair):
     assert imread(path).shape == (48, 56)
 
 
-def test_a_dropped_alpha_channel_is_a_note(tmp_path, colour):
-    picture = np.dstack([synth.degrade(colour, bits=8), np.full(colour.shape[:2], 255, np.uint8)])
-    Image.fromarray(picture).save(tmp_path / "alpha.png")
-    result = run(*DECIMATE, tmp_path / "alpha.png", 2, "-o", tmp_path / "small.png")
-    assert "note: " in result.stderr
-    assert "alpha channel dropped" in result.stderr
-    assert imread(tmp_path / "small.png").shape == (36, 44, 3)
-
-
 @pytest.mark.parametrize(
     ("arguments", "pixels", "factor"),
     [
@@ -80,13 +71,9 @@ def test_optics_gives_the_papers_circles(arguments, pixels, factor):
     assert values["decimate_by"] == factor
     assert 0.5 <= values["c_max_after_decimation_px"] <= 5
     assert f"{values['c_max_far_background_px']:.4g}" in run(*OPTICS, *arguments).stdout
-
-
-def test_optics_gives_the_focal_length_for_a_circle():
-    result = run(*OPTICS, "-N", 2.8, "--near", 2, "-p", 5, "--c-max", 5, "--relative-depth", 0.2, "--json")
-    focal = json.loads(result.stdout)["focal_length_for_c_max_mm"]
-    back = relblur.optics.max_circle_mm(0.2, focal / 2.8, focal, 2000)
-    assert_allclose(relblur.optics.mm_to_px(back, 5), 5)
+    back = json.loads(run(*OPTICS, *arguments[2:], "--c-max", 5, "--json").stdout)["focal_length_for_c_max_mm"]
+    circle = relblur.optics.max_circle_mm(0.1, back / arguments[3], back, 1000 * arguments[5])
+    assert_allclose(relblur.optics.mm_to_px(circle, arguments[7]), 5)
 
 
 def test_values_that_do_not_fit_are_one_line(tmp_path, grey_pair):
