@@ -25,8 +25,8 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
     rows = {row["method"]: row for row in json.loads(result.stdout)}
     assert set(rows) == {"paper", "window", "refined"}
     for row in rows.values():
-        assert row["median_error_px"] < 0.2
-        assert row["answered_fraction"] > 0.5
+        assert row["median error (px)"] < 0.2
+        assert row["answered"] > 0.5
     for name in ("first.png", "second.png", "comparison.png", "refined/overview.png"):
         assert _is_picture(tmp_path / "demo" / name)
     assert "would be replaced" in failed(run("demo", "-o", tmp_path / "demo"), 2)

@@ -30,18 +30,9 @@ from .tools import decimate, optics, synth
 __all__ = ["app", "main"]
 
 _COMMANDS: dict[str, Callable[..., None]] = {
-    "estimate": estimate,
-    "evaluate": evaluate,
-    "depth": depth,
+    **{each.__name__: each for each in (estimate, evaluate, depth, refocus, fuse, stack, camera, calibrate)},
+    **{f"tools {each.__name__}": each for each in (report, synth, decimate)},
     "range": find_range,
-    "refocus": refocus,
-    "fuse": fuse,
-    "stack": stack,
-    "camera": camera,
-    "calibrate": calibrate,
-    "tools report": report,
-    "tools synth": synth,
-    "tools decimate": decimate,
     "paper optics": optics,
 }
 #: Headings of the help and the commands under each, in this order.

@@ -31,20 +31,11 @@ def demo(
 
     with progress_bar("demo") as report:
         rows = run_demo(output, force=force, progress=report)
-    formats = {
-        "method": "{}",
-        "mean_error_px": "{:.4f}",
-        "median_error_px": "{:.4f}",
-        "answered_fraction": "{:.1%}",
-        "remade_error": "{:.5f}",
-        "seconds": "{:.2f}",
-    }
     if as_json:
         print_json(rows)
     else:
-        columns = ("method", "mean error (px)", "median error (px)", "answered", "re-made error", "time (s)")
-        cells = [[form.format(row[name]) for name, form in formats.items()] for row in rows]
-        print_table("blur from -2 to +2 px, 8-bit colour", columns, cells)
+        cells = [[value if isinstance(value, str) else f"{value:.4f}" for value in row.values()] for row in rows]
+        print_table("blur from -2 to +2 px, 8-bit colour", list(rows[0]), cells)
     say(f"pictures: {output / 'comparison.png'} and {output / 'refined' / 'overview.png'}")
     say(f"pairs to try commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),")
     say(f"first.png second.png; for example: cd {output} && relblur estimate near.png far.png -o result")
