@@ -45,7 +45,7 @@ def calibrate(
 ) -> None:
     """Fit the size of the blur, and focus distances, to a pair with known distances.
 
-        relblur calibrate near.png far.png -c lens.toml --distance 1.2 -o cam.toml
+        relblur calibrate a.png b.png -c lens.toml --distance 2 -o cam.toml
 
     With a disc, the size of the blur is the circle of confusion, and the new camera file gets the f-number (or circle
     constant) that produces it. With a Gaussian it is blur_constant; use the same --prefilter for 'relblur depth'

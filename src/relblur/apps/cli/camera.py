@@ -57,7 +57,7 @@ def camera(
 
         relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
 
-    The camera is described by the options, by the EXIF data of photographs, or by FILE.
+    The camera is described by the options or by FILE.
     """
     from ...base.arguments import as_positive
     from ...base.shown import span

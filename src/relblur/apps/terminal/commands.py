@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from typing import Any
@@ -24,7 +25,9 @@ class _Panels:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words after the command in the usage line."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+        arguments = (each for each in self.get_params(ctx) if each.param_type_name == "argument")  # type: ignore[attr-defined]
+        names = [each.metavar or each.name.upper() for each in arguments]
+        return [*names, "COMMAND ..." if isinstance(self, Group) else "[OPTIONS]"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options; options without a panel come last."""
@@ -36,7 +39,8 @@ class _Panels:
             if each.param_type_name == "argument":
                 panel, record = "Arguments", (each.metavar or each.name.upper(), record[1])
             if record is not None:
-                (last if panel is None else panels.setdefault(panel, [])).append(record)
+                text = re.sub(r"default: \((.*?)\)", r"default: \1", record[1])
+                (last if panel is None else panels.setdefault(panel, [])).append((record[0], text))
         for name, lines in {**panels, "Options": last}.items():
             if lines:
                 with formatter.section(name):

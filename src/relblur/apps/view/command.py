@@ -30,14 +30,15 @@ def view(
         typer.Option(
             "--camera",
             "-c",
+            metavar="FILE",
             help="Camera file, for depth; a stack's files then state their focus.",
             show_default=False,
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
     memory: Annotated[
-        float, typer.Option(min=0.5, max=1e6, help="Most memory of a process that measures, GB.")
+        float, typer.Option(metavar="GB", min=0.5, max=1e6, help="Most memory of a process that measures, GB.")
     ] = VIEW_MEMORY_GB,
 ) -> None:
     """Look at a pair or a stack and its maps in a page: zoom, compare, click on a pixel, change settings.
