@@ -66,22 +66,6 @@ def test_points_of_equal_sharpness_are_excluded(texture):
     assert np.isnan(found.variance_stderr[equal]).all()
 
 
-def test_colour_is_taken_as_grey(colour):
-    blurred = synth.blur_with_map(colour, 1.5, channel_axis=-1)
-    in_colour = estimate_blur(colour, blurred, sharper="first", method="paper", channel_axis=-1)
-    in_grey = estimate_blur(colour.mean(axis=2), blurred.mean(axis=2), sharper="first", method="paper")
-    assert (in_colour.sigma == in_grey.sigma).mean() > 0.95
-    known = np.isfinite(in_colour.sigma)
-    assert (np.abs(in_colour.sigma[known] - 1.5) < 1e-9).mean() > 0.98
-
-
-def test_another_grid_is_used_as_given(texture):
-    blurred = gaussian_bank(texture, [1.5])[0]
-    found = estimate_blur(texture, blurred, sharper="first", method="paper", sigmas=[0.5, 1.0, 1.6, 2.0, 3.0])
-    assert_allclose(np.nanmedian(found.sigma), 1.6)
-    assert set(np.unique(found.sigma[np.isfinite(found.sigma)].round(9))) <= {0.5, 1.0, 1.6, 2.0, 3.0}
-
-
 def test_more_blur_than_was_looked_for_is_flagged_at_the_limit(texture):
     blurred = gaussian_bank(texture, [3.0])[0]
     found = estimate_blur(texture, blurred, sharper="first", method="paper", sigmas=GRID[:15])

@@ -77,13 +77,6 @@ def test_a_former_command_works_and_prints_the_present_one():
     assert result.stderr == f"relblur: note: the new call is: relblur paper {' '.join(map(str, optics))}\n"
 
 
-def test_a_real_process_fails_in_one_line_too(tmp_path):
-    command = [sys.executable, "-m", "relblur", "tools", "decimate", str(tmp_path), "2", "-o", str(tmp_path / "x.png")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
-    assert "is a folder; name an image file in it" in done.stderr
-
-
 def test_debug_shows_the_traceback(tmp_path):
     command = ("tools", "decimate", tmp_path, 2, "-o", tmp_path / "x.png")
     assert isinstance(run("--debug", *command).exception, relblur.RelblurError)
