@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from relblur import InputError
 from relblur.blur.paper import framework
 from relblur.paper import Framework, gaussian_bank
-
-SMALL = [0.4, 1.0, 1.5]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +58,6 @@ def test_vec_stacks_columns_as_in_the_paper():
     f.__dict__["W"] = np.eye(25)[[1]]  # picks the second element of vec(patch)
     patch = np.arange(25.0).reshape(5, 5)
     assert_allclose(f.respond(patch), patch[1, 0] * f.F.sum())
-    assert_allclose(f.respond_image(patch)[0, 2, 2], patch[1, 0] * f.F.sum())
 
 
 @pytest.mark.parametrize("place", [(25, 25), (47, 55), (70, 86)])
@@ -104,24 +101,6 @@ def test_a_circle_row_is_the_mean_over_a_circle():
         x, y = radius * np.cos(angle), radius * np.sin(angle)
         on_circle = np.cos(2 * np.pi / size * (down * y + across * x)).mean()
         assert (weights * wave).sum() == pytest.approx(on_circle, abs=1e-12)
-
-
-@pytest.mark.parametrize("weights", ["gaussian", "circle"])
-def test_respond_image_equals_respond_in_bounded_batches(texture, weights, monkeypatch):
-    f = Framework(sigmas=[0.5, 1.0], n_radii=5, weights=weights)
-    crop = texture[:24, :30]
-    response = f.respond_image(crop)
-    assert response.shape == (2, 24, 30)
-    for row, column in [(5, 5), (12, 20), (18, 24)]:
-        assert_allclose(response[:, row, column], f.respond(_patch(crop, f.window_size, row, column)), rtol=1e-12)
-    if weights == "gaussian":  # up to the border
-        assert_allclose(response, gaussian_bank(crop, [0.5, 1.0]), atol=1e-6)
-    batches, inner = [], Framework._respond_vectors
-    monkeypatch.setattr(Framework, "_respond_vectors", lambda self, v: batches.append(v.nbytes) or inner(self, v))
-    monkeypatch.setattr(framework, "BATCH_BYTES", 50_000)
-    assert_array_equal(np.round(f.respond_image(crop), 12), np.round(response, 12))
-    assert len(batches) > 5
-    assert max(batches) <= 50_000
 
 
 @pytest.mark.parametrize(

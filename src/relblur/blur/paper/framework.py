@@ -6,8 +6,8 @@ by sigma_m:
 
     M = ivec(W vec(i_L), M) F,   F(r_n) = (r_N / N) r_n exp(-r_n^2 / 2),   r_n = n r_N / N
 
-Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for study of patches and small images: it needs
-26 million operations per pixel at the paper's dimensions. :func:`relblur.gaussian_bank` gives the same numbers for
+Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for the study of patches: it needs
+26 million operations per pixel at the paper's dimensions. :func:`relblur.paper.gaussian_bank` gives the same numbers for
 whole images to 4e-6, the part of a kernel beyond 5 sigma.
 
 The paper has three errata here. Equation 24 divides by ``R_s^2``, which makes the intensities 2601 times too small.
@@ -34,9 +34,6 @@ from ...base.settings import PAPER_N_RADII, PAPER_RADIUS_LIMIT, paper_sigmas
 __all__ = ["WEIGHTS", "Framework"]
 
 WEIGHTS = ("gaussian", "literal", "circle")
-
-#: Largest size of the product W vec(i) in `respond_image`, bytes.
-BATCH_BYTES = 64 * 2**20
 
 
 class Framework:
@@ -122,30 +119,8 @@ class Framework:
         size = self.window_size
         if array.shape != (size, size):
             raise InputError(f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}")
-        return self._respond_vectors(array.ravel(order="F")[None, :])[0]
-
-    def respond_image(self, image: ArrayLike) -> FloatArray:
-        """Return M(x, sigma_m) at every pixel, shape (M, H, W); beyond the border the image is mirrored.
-
-        Patches are processed a few at a time, so that intermediate arrays other than W stay below about 64 MB.
-        """
-        array = as_image(image)
-        size, (height, width) = self.window_size, array.shape
-        padded = np.pad(array, size // 2, mode="symmetric")
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
-        out = np.empty((self.sigmas.size, height * width))
-        batch = max(1, BATCH_BYTES // (8 * max(size**2, self.sigmas.size * self.n_radii)))
-        for start in range(0, height * width, batch):
-            index = np.arange(start, min(start + batch, height * width))
-            patches = windows[index // width, index % width]  # (batch, R_s, R_s)
-            vectors = patches.transpose(0, 2, 1).reshape(index.size, -1)  # vec() stacks columns
-            out[:, index] = self._respond_vectors(vectors).T
-        return out.reshape(-1, height, width)
-
-    def _respond_vectors(self, vectors: FloatArray) -> FloatArray:
-        circles = vectors @ self.W.T  # first layer: (batch, MN)
-        folded = circles.reshape(len(vectors), self.n_radii, self.sigmas.size)
-        return np.asarray(np.einsum("bnm,n->bm", folded, self.F))  # second layer
+        folded = (self.W @ array.ravel(order="F")).reshape(self.sigmas.size, -1, order="F")  # ivec: (M, N)
+        return np.asarray(folded @ self.F)
 
 
 def circle_weights(radius_px: float, size: int) -> FloatArray:
