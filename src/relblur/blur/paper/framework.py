@@ -6,9 +6,9 @@ by sigma_m:
 
     M = ivec(W vec(i_L), M) F,   F(r_n) = (r_N / N) r_n exp(-r_n^2 / 2),   r_n = n r_N / N
 
-Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for the study of patches: it needs
-26 million operations per pixel at the paper's dimensions. :func:`relblur.paper.gaussian_bank` gives the same numbers for
-whole images to 4e-6, the part of a kernel beyond 5 sigma.
+Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for the study of patches: it needs 26 million
+operations per pixel at the paper's dimensions. :func:`relblur.paper.gaussian_bank` gives the same numbers for whole
+images to 4e-6, the part of a kernel beyond 5 sigma.
 
 The paper has three errata here. Equation 24 divides by ``R_s^2``, which makes the intensities 2601 times too small.
 Rows must sum to one (``weights="gaussian"``; as printed: ``weights="literal"``). W as defined does not depend on n, so
