@@ -14,6 +14,7 @@ from PIL import Image  # noqa: TID253
 
 from hostile import tiff
 from relblur import imread
+from relblur.base.errors import FileError
 from relblur.images.images import read_image
 
 
@@ -82,6 +83,17 @@ def test_black_and_white_has_both_senses(tmp_path, compression, white_is_zero):
     picture = Image.fromarray(values)
     content = _saved(picture, compression=compression, tiffinfo={262: 0 if white_is_zero else 1})
     assert_array_equal(_read(tmp_path, content), np.where(values, 255, 0))
+
+
+def test_fax_of_either_order_of_bits(tmp_path):
+    cells = np.kron(np.random.default_rng(2).random((9, 11)) > 0.5, np.ones((4, 5), bool))
+    content = _saved(Image.fromarray(cells), compression="group4", tiffinfo={266: 2})
+    assert_array_equal(_read(tmp_path, content), np.where(cells, 255, 0))
+
+
+def test_other_kinds_are_refused_with_a_remedy(tmp_path):
+    with pytest.raises(FileError, match=r"1 channel\(s\) of 8 bits \(signed\).*; save it as grey or RGB"):
+        _read(tmp_path, tiff({339: 2}, bytes(576)))
 
 
 @pytest.mark.parametrize(("bits", "scale"), [(1, 255), (2, 85), (4, 17)])

@@ -89,8 +89,8 @@ class _Page:
         self.compression, self.predictor = int(tags.get(259, 1)), int(tags.get(317, 1))
         self.meaning = int(tags.get(262, _RGB if self.samples >= 3 else _BLACK_IS_ZERO))
         self.is_planar = int(tags.get(284, 1)) == 2 and self.samples > 1
-        #: No volume, no special inks, no reversed bits.
-        self.is_plain = int(tags.get(32997, 1)) == int(tags.get(332, 1)) == int(tags.get(266, 1)) == 1
+        self.is_plain = int(tags.get(32997, 1)) == int(tags.get(332, 1)) == 1  #: neither a volume nor special inks
+        self.is_reversed = int(tags.get(266, 1)) != 1  #: order of bits, on which writers disagree beyond one bit
         strip = (min(int(tags.get(278, self.height)), self.height), self.width)
         self.is_tiled, self.has_palette = 322 in tags, 320 in tags
         #: Height and width of a strip or a tile, px.
@@ -106,10 +106,11 @@ class _Page:
         if self._fits_opencv():
             return opencv_values(self.source, "TIFF", self._as_first_page())
         if not self._fits_tifffile():
+            kind = {_UNSIGNED: "unsigned", _SIGNED: "signed", _FLOAT: "float"}.get(self.kind, "other")
             raise FileError(
-                f"{self.source.path} holds {self.samples} x {self.bits} bits of kind {self.kind}, colours of kind "
-                f"{self.meaning}, packed by method {self.compression}; save it as grey or RGB of 8 or 16 bits, "
-                f"uncompressed or packed by deflate or LZW"
+                f"{self.source.path} cannot be used: {self.samples} channel(s) of {self.bits} bits ({kind}), colours "
+                f"of kind {self.meaning} (tag 262), packed by method {self.compression} (tag 259); save it as grey or "
+                f"RGB of 8 or 16 bits, uncompressed or packed by deflate or LZW"
             )
         return self._by_tifffile(shift)
 
@@ -128,8 +129,8 @@ class _Page:
         source.check_expansion(pixels * self.samples * self.bits // 8, lossy=self.compression == _JPEG)
 
     def _is_grey_or_rgb(self) -> bool:
-        colours = {_WHITE_IS_ZERO: 1, _BLACK_IS_ZERO: 1, _RGB: 3}
-        return self.is_plain and self.meaning in colours and self.samples >= colours[self.meaning]
+        least = {_WHITE_IS_ZERO: 1, _BLACK_IS_ZERO: 1, _RGB: 3}.get(self.meaning)
+        return self.is_plain and not self.is_reversed and least is not None and self.samples >= least
 
     def _fits_tifffile(self) -> bool:
         inverted = self.meaning == _WHITE_IS_ZERO and self.kind != _UNSIGNED
