@@ -82,7 +82,7 @@ def make_corpus(folder: Path) -> list[Case]:
     good = folder / "good.png"
     good.write_bytes(_pictures()["grey8.png"])
     odd = [Case(f"odd {path.name}", (str(path),), may_be_read) for path, may_be_read in odd_files(folder, _pictures())]
-    return [*cases, *odd, *_odd_paths(folder), *_pairs(folder, good), *_camera_photographs(folder)]
+    return [*cases, *odd, *_odd_paths(folder), *_pairs(folder, good)]
 
 
 def _pictures() -> dict[str, bytes]:
@@ -320,22 +320,6 @@ def _pairs(folder: Path, good: Path) -> Iterator[Case]:
     for name in ("text.png", "truncated_0.5_grey8.png", "empty_grey8.png", "loop_a.png", "folder.png", "pipe.png"):
         yield Case(f"pair with {name}", (str(good), str(folder / name)))
         yield Case(f"pair after {name}", (str(folder / name), str(good)))
-
-
-def _camera_photographs(folder: Path) -> Iterator[Case]:
-    """Photographs whose EXIF data are text where numbers belong, or nonsense; named exif_*."""
-    from PIL import Image
-
-    texts: dict[str, dict[int, object]] = {
-        "pixel_x": {0xA002: "wide", 0xA20E: 4000.0}, "unit": {0xA210: "inch", 0xA20E: 4000.0},
-        "lens": {0x920A: "long", 0x829D: "open", 0x9206: "far"}, "pixel_x_0": {0xA002: 0, 0xA20E: 1.0},
-    }  # fmt: skip
-    for name, tags in texts.items():
-        exif = Image.Exif()
-        exif.get_ifd(0x8769).update(tags)
-        path = folder / f"exif_{name}.jpg"
-        Image.fromarray(np.zeros(SIZE, np.uint8)).save(path, exif=exif)
-        yield Case(path.name, (str(path),), may_succeed=True)
 
 
 def arguments_of(case: Case) -> list[str]:

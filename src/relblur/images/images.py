@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,9 +25,9 @@ from .decoders import (
     needed,
     open_picture,
 )
-from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
+from .exif import SOFTWARE, Exif
 from .reading import Plane, Source, in_child, opened
-from .stored import StoredImage, damage_as_error
+from .stored import StoredImage
 from .tiff import TIFF_MAGIC, decode_tiff, open_tiff
 from .zarr_arrays import open_zarr_array
 
@@ -38,7 +37,6 @@ __all__ = [
     "StoredImage",
     "format_name",
     "is_result",
-    "read_exif",
     "read_image",
     "read_stored",
 ]
@@ -143,23 +141,6 @@ def _format_of(source: Source) -> _Format:
             f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
         )
     return found
-
-
-def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
-    """Return the tags of the shot in a photograph's EXIF data, by number, and the width of the photograph in px."""
-    with opened(path) as source:
-        found = _format_of(source)
-        needed(source, found.name)
-        if found.decode is not None:
-            raise FileError(f"{path} is {found.name}, whose EXIF data are not read; give the camera by hand")
-        with damage_as_error(source):
-            return in_child(f"{__name__}:_exif", source, found.name) if found.in_child else _exif(source, found.name)
-
-
-def _exif(source: Source, kind: str) -> tuple[dict[int, Any], int]:
-    picture = open_picture(source, kind)
-    exif = exif_of(picture.info.get("exif") or b"") if kind == "HEIC" else picture.getexif()
-    return dict(exif.get_ifd(EXIF_IFD)), int(picture.size[0])
 
 
 def is_result(path: PathLike) -> bool:
