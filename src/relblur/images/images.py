@@ -161,6 +161,8 @@ def is_result(path: PathLike) -> bool:
 
 
 def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
+    if array.dtype.kind not in "biuf":
+        raise FileError(f"{path} holds {str(array.dtype)[:60]}; an image is made of real numbers")
     if array.ndim not in (2, 3) or array.size == 0:
         raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:

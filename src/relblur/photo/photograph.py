@@ -124,8 +124,6 @@ def read_photograph(
     """
     gamma = check_gamma(gamma, linear)
     stored = read_stored(path)
-    if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
-        raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
     return photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
 
 
