@@ -31,7 +31,7 @@ def imread(
 ) -> FloatArray:
     """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
 
-    Formats: PNG, JPEG, WebP, TIFF, AVIF, BMP, GIF (first frame), PGM, PPM, Radiance HDR and NPY. HEIC,
+    Formats: PNG, JPEG, WebP, TIFF, AVIF, BMP, GIF (first frame), PGM, PPM, PFM, Radiance HDR and NPY. HEIC,
     OpenEXR and camera raw need the extras ``heif``, ``exr`` and ``raw``.
 
     Integers are scaled to 0..1, floats are as stored. The tone curve that the file states (ICC profile, PNG chunk,
