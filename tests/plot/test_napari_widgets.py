@@ -68,7 +68,7 @@ print(*[widget.display_name for widget in manager.iter_widgets()], sep="; ")
 for _, samples in manager.iter_sample_data():
     for sample in samples:
         print(sample.key, *[data.shape for data, *_ in sample.open()])
-print({"qtpy", "napari", "magicgui"} & set(sys.modules))
+print({{"qtpy", "napari", "magicgui"}} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
