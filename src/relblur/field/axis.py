@@ -144,6 +144,8 @@ def read_cubic(
 def read(residuals: Array, level: Array) -> tuple[Array, Array]:
     """Read a (C, K, H, W) volume at a map of fractional levels: value and derivative by the level, each (C, H, W)."""
     base = np.clip(level.astype(np.intp), 1, residuals.shape[1] - 3)
-    before, here, after, last = (np.take_along_axis(residuals, (base + n)[None, None], 1)[:, 0] for n in (-1, 0, 1, 2))
+    plane, flat = level.size, residuals.reshape(len(residuals), -1)
+    first = (base - 1) * plane + np.arange(plane).reshape(level.shape)
+    before, here, after, last = (flat.take(first + n * plane, axis=1) for n in range(4))
     value, slope = read_cubic(before, here, after, last, level - base.astype(np.float32))
     return value.astype(np.float32), slope.astype(np.float32)
