@@ -51,16 +51,6 @@ def test_the_kernel_is_found_where_one_image_is_stated_to_be_sharper(sharp, kern
     np.testing.assert_array_equal(turned.variance_difference, -found.variance_difference)
 
 
-def test_a_lens_is_taken_for_band_limited(sharp):
-    """A disc is neither; a pair that fits badly is left to the usual kernel, however slight the preference."""
-    from scipy.ndimage import convolve
-
-    y, x = np.mgrid[-3:4:0.1, -3:4:0.1]
-    disc = (np.hypot(y, x) < 1.2).reshape(7, 10, 7, 10).sum(axis=(1, 3)).astype(float)
-    second = convolve(sharp, disc / disc.sum(), mode="reflect")
-    assert estimate_blur(sharp, second).settings["kernel"] == "band_limited"
-
-
 def test_noise_and_flat_pictures_decide_nothing():
     rng = np.random.default_rng(0)
     for pair in ((rng.random(SHAPE), rng.random(SHAPE)), (np.full(SHAPE, 0.5), np.full(SHAPE, 0.5))):

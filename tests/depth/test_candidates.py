@@ -33,16 +33,6 @@ def test_there_are_never_too_few_levels_nor_too_many():
     assert len(depth_axis(FOCUS, (0.01, 9.0), "both").levels) == MOST_LEVELS + 1
 
 
-@pytest.mark.parametrize(("side", "range_"), [("behind", (0.1, 0.8)), ("front", (0.8, 2.0))])
-def test_an_aperture_pair_runs_along_the_axis_as_its_relative_blur_does(side, range_):
-    """From focus outwards: x is the signed root of the difference of the variances."""
-    axis = depth_axis(APERTURES, range_, side)
-    u = axis.u(axis.levels)
-    one, two = APERTURES.sigma_px(1 / u)
-    assert_allclose(np.abs(axis.levels), np.sqrt(one**2 - two**2), atol=1e-9)
-    assert (axis.levels >= -1e-9).all()
-
-
 def test_depths_within_a_fifth_of_a_step_of_the_ends_are_at_the_limit():
     axis = DepthAxis(10.0, -10.0, np.arange(-5.0, 6.0), False)
     u = np.array([[0.5, 0.515, 0.53, 1.0, 1.47, 1.485, 1.5]])

@@ -148,17 +148,6 @@ def test_channels_that_contradict_each_other_widen_the_error_bar():
     assert within(two, RAMP + 0.1, 3).mean() >= 0.95
 
 
-def test_without_noise_and_support_the_map_is_exact():
-    none = np.zeros(len(VALUES))
-    exact = replace(volume_of(RAMP, (0.1, 0.0)), support=None)
-    truth = RAMP.astype(np.float32)
-    t = np.random.default_rng(100).normal(size=SHAPE).astype(np.float32)
-    residuals = ((VALUES[:, None, None] - truth) * t)[None].astype(np.float32)
-    noise = Noise(none + 1e-12, none, np.zeros((len(VALUES),) * 2), none + 1)
-    found = solve(replace(exact, residuals=residuals, noise=noise))
-    assert np.abs(found.z - truth).max() < 1e-3
-
-
 def test_a_speck_takes_the_median_around_it_unless_the_residuals_contradict():
     truth = np.zeros(SHAPE)
     truth[60:63, 80:83] = 1.2
