@@ -29,7 +29,7 @@ from .methods import METHOD_TABLE
 from .request import Answer, Request, no_progress
 from .tiles import Region, Tile
 
-__all__ = ["STORED", "estimate_chunked", "is_zarr_map", "later", "lazy_map", "read_zarr_map"]
+__all__ = ["STORED", "estimate_chunked", "later", "lazy_map", "read_zarr_map"]
 
 #: The arrays of a map on disk, with their types. The rounding of single precision (1e-7) is far below the errors.
 STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u2", "sharper": "i1"}
@@ -164,11 +164,6 @@ def _as_dask(values: Any) -> Any:
 
 def _form(array: Any) -> AnyArray:
     return np.broadcast_to(np.zeros((), array.dtype), array.shape)
-
-
-def is_zarr_map(path: PathLike) -> bool:
-    """Return whether a path is that of a Zarr."""
-    return os.path.isfile(os.path.join(path, "zarr.json"))
 
 
 def read_zarr_map(path: PathLike) -> BlurMap:

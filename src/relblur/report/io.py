@@ -13,12 +13,13 @@ from ..base.options import Reading
 from ..base.pixels import as_integers
 from ..base.tone import encode_srgb
 from ..blur.blur_map import BlurMap
-from ..blur.chunked import is_zarr_map, read_zarr_map
+from ..blur.chunked import read_zarr_map
 from ..blur.result import MapResult
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap
 from ..images.archives import is_npz, read_npz
 from ..images.disk import PathLike, write_image
+from ..images.zarr_arrays import is_zarr
 from ..photo.photograph import read_photograph
 from ..stacks.stack_map import FORMAT as STACK_FORMAT
 from ..stacks.stack_map import StackMap, read_stack_map
@@ -82,7 +83,7 @@ def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
 
     A Zarr map of ``relblur estimate`` is lazy.
     """
-    if is_zarr_map(path):
+    if is_zarr(path):
         return read_zarr_map(path)
     if not is_npz(path):
         return imread(path)
