@@ -39,14 +39,8 @@ _FILES = {"fig1": ("fig1.png", "fig1_maps.png", "fig1.csv"), "table1": ("table1.
 class Inputs:
     """The photographs of the paper's experiments.
 
-    Parameters
-    ----------
-    data : path, optional
-        Folder with the data sets (:mod:`relblur.apps.paper.data_sets`). Figs. 5 to 7 and Table I need it.
-    images : one or two paths
-        Photographs for Figs. 1, 3 and 4; those of scikit-image by default.
-    names : sequence of str
-        Names of the pairs to show in Figs. 5 to 7; the first of each data set by default.
+    ``data`` is the folder with the data sets. One or two ``images`` replace the photographs of Figs. 1, 3 and 4.
+    ``names`` select the pairs of Figs. 5 to 7; by default the first of each data set.
     """
 
     def __init__(self, data: Path | None = None, images: Sequence[Path] = (), names: Sequence[str] = ()) -> None:
