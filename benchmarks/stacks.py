@@ -1,9 +1,11 @@
 """Compare focal stacks and fused pictures with the truth, beside rivals in the same run.
 
-    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused halo memory]
+    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated made hard fused halo memory]
                                [--every N] [--frames N N] [--megapixels M] [--record]
 
 generated   error of the index, steps: ours, and the largest Laplacian energy with a parabola, at its best window
+made        error of the index of unflagged pixels off edges, frames: twelve stacks made from photographs, with noise,
+            JPEG 90, or neither; every other one has a disc in front of a smooth surface
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, ours from two images, Laplacian energy
 fused       PSNR of the picture that is sharp everywhere, for Real-MFF and stacks made from scikit-image's photographs:
             ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if available
@@ -38,7 +40,7 @@ from relblur.base.tone import encode_srgb
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "stacks.json"
 NAMES = ("near", "mid1", "mid2", "mid3", "far")
-OFF_EDGES = 10
+OFF_EDGES, SIDE = 10, 240  #: px off edges; side of the made stacks
 EVERY = 1
 FRAMES, MEGAPIXELS = (8, 24), 2.0
 
@@ -82,6 +84,54 @@ def generated(data, _program):
         rows.append({**row, "laplacian_rms": rival, "cpu_s": seconds})
         print(rows[-1], flush=True)
     return rows
+
+
+def made(_data, _program):
+    """Index of twelve stacks of 12 to 31 frames made from photographs."""
+    from skimage import data as photographs
+
+    names = ("camera", "astronaut", "coffee", "chelsea", "brick", "gravel")
+    rows = []
+    for number in range(12):
+        rng = np.random.default_rng(100 + number)
+        sharp = np.atleast_3d(getattr(photographs, names[number % 6])())[..., -2:][..., 0] / 255
+        top, left = (rng.integers(0, n - SIDE + 1) for n in sharp.shape)
+        sharp, count = sharp[top : top + SIDE, left : left + SIDE], int(rng.choice([12, 16, 24, 31]))
+        place, edges = made_surface(rng, number % 2 == 1)
+        place = 1.5 + (count - 4) * place
+        frames = [synth.blur_with_map(sharp, 5 / count * np.abs(place - k)) for k in range(count)]
+        noise = ("noise", "JPEG 90", "none")[number % 3]
+        if noise == "noise":
+            frames = [frame + rng.normal(0, 0.003, frame.shape) for frame in frames]
+        with tempfile.TemporaryDirectory() as folder:
+            if noise == "JPEG 90":
+                files = [Path(folder) / f"{k:02d}.jpg" for k in range(count)]
+                for file, frame in zip(files, frames, strict=True):
+                    cv2.imwrite(
+                        str(file), np.rint(255 * np.clip(frame, 0, 1)).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, 90]
+                    )
+                frames = files
+            found = estimate_stack(frames, align="off", exposure="off", fuse=False, linear=False)
+        error, there = found.index - place, (found.flags == 0) & ~edges
+        there[:15] = there[-15:] = there[:, :15] = there[:, -15:] = False
+        row = {"stack": number, "frames": count, "noise": noise, "unflagged": float(there.mean())}
+        row |= {"rms": rms(error[there]), "median": float(np.median(np.abs(error[there])))}
+        rows.append({**row, "within_2": share(error[there], 2 * found.index_stderr[there])})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def made_surface(rng, has_disc):
+    """Return a smooth surface from 0 to 1, perhaps with a disc in front of it, and the pixels near its edge."""
+    y, x = np.mgrid[:SIDE, :SIDE] / SIDE
+    waves = zip(rng.uniform(0.3, 1, 3), rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3), rng.uniform(0, 6, 3), strict=True)
+    surface = sum(height * np.sin(2 * np.pi * (across * x + down * y) + phase) for height, across, down, phase in waves)
+    surface = (surface - surface.min()) / (surface.max() - surface.min())
+    if not has_disc:
+        return surface, np.zeros(surface.shape, bool)
+    middle = 0.5 + rng.uniform(-0.1, 0.1, 2)
+    distance = np.hypot(y - middle[0], x - middle[1]) - 0.25
+    return np.where(distance < 0, 1 - 0.5 * surface, 0.6 * surface), np.abs(distance) < OFF_EDGES / SIDE
 
 
 def hard(data, _program):
@@ -279,7 +329,7 @@ def z_error(z, truth, there):
     return float(np.nanmean(error))
 
 
-SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "halo": halo, "memory": memory}
+SECTIONS = {"generated": generated, "made": made, "hard": hard, "fused": fused, "halo": halo, "memory": memory}
 
 
 def main():

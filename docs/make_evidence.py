@@ -43,7 +43,13 @@ def passages() -> dict[str, str]:
     jpeg = {row[0]: row[2] for row in compression()[0].rows}
     renders = {(row["method"], row["scene"]): row for row in record("depth")["rows"]["renders"]}
     disc = [short(renders['estimate_depth, psf="disc"', scene]["all"]) for scene in ("plane", "stairs", "poles")]
-    generated = [row["rms"] for row in record("stacks")["rows"]["generated"]["rows"]]
+    stacks = {name: section["rows"] for name, section in record("stacks")["rows"].items()}
+    generated = [row["rms"] for row in stacks["generated"]]
+    halo = {
+        method: short(np.mean([row["halo"] for row in stacks["halo"] if row["method"] == method]))
+        for method in ("relblur", "maximum_of_pyramids", "focus_stack")
+    }
+    large = stacks["memory"][-1]
     return {
         "speed": _speed(pairs),
         "accuracy": f"The median error of sigma on ten photographs is {short(floats)} % in floating point,\n"
@@ -58,6 +64,10 @@ def passages() -> dict[str, str]:
         "depth": "The mean error of depth on three rendered scenes, with the disc, is\n"
         f"{disc[0]} % (plane), {disc[1]} % (stairs) and {disc[2]} % (thin poles).",
         "stacks": f"On three generated stacks of 41 frames the error is {span(generated, 3)} frames (RMS).",
+        "halo": f"The RMS error beside the bristles is {halo['relblur']} of 255, mean of three scenes. It is\n"
+        f"{halo['maximum_of_pyramids']} for a maximum of Laplacian pyramids and {halo['focus_stack']} for focus-stack.",
+        "memory": f"A stack of {large['frames']} frames of {large['megapixels']:g} megapixels took "
+        f"{large['peak_mb'] / 1000:.1f} GB.",
     }
 
 

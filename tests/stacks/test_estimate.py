@@ -7,9 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
-from relblur import Flag, InputError, estimate_blur, estimate_depth, estimate_stack, prepare_pair, synth
-from relblur.depth.psf import as_psf
-from relblur.stacks.few import Law, noise_power, residuals_of
+from relblur import Flag, InputError, estimate_stack, synth
 
 from .conftest import GROWTH, INSIDE, PLAIN, SIZE, ramp, stack_of
 
@@ -83,35 +81,6 @@ def test_a_wall_is_flagged_whatever_the_noise_on_it(sharp, few, count):
     assert (found.flags[INSIDE][:, ~wall[10:-10]] != 0).mean() < 0.3
 
 
-def test_the_joint_residual_of_two_frames_vanishes_at_the_true_place(few):
-    camera, psf = few[2]["camera"], as_psf("gaussian", 0.25)
-    law = Law(np.array([1.0, 0.5]), np.array(camera.circle_constants_px_m), psf, 0.25, (0.4, 1.1))
-    axis = law.axis(SIZE * SIZE)
-    scene = np.random.default_rng(0).random((1, SIZE, SIZE))
-    sigmas = camera.blur_constants_px_m[0] * np.abs(0.75 - law.places)
-    planes = [synth.blur_with_map(scene[0], sigma)[None].astype(np.float32) for sigma in sigmas]
-    residuals = residuals_of(planes, law, axis, 1, lambda share: None)
-    power = np.square(residuals[0][:, 12:-12, 12:-12]).mean(axis=(1, 2))
-    assert abs(axis.u(axis.levels[power.argmin()]) - 0.75) < 0.02
-    assert noise_power(law, axis).total.max() < 1
-
-
-@pytest.mark.slow
-def test_two_images_are_a_pair(few):
-    _, frames, options = few
-    both, camera = (frames[0], frames[2]), options["camera"]
-    found = estimate_stack(both, camera=camera, psf="gaussian", **PLAIN)
-    pair = prepare_pair(*both, **PLAIN)
-    blur, depth = estimate_blur(pair), estimate_depth(pair, camera, psf="gaussian")
-    assert_array_equal(found.blur_map.variance_difference, blur.variance_difference)
-    assert_array_equal(found.variance_difference(1, 0), -blur.variance_difference)
-    for name in ("depth_m", "depth_stderr_m", "flags"):
-        assert_array_equal(getattr(found, name), getattr(depth, name))
-    unknown = estimate_stack(both, fuse=False, **PLAIN)
-    assert np.isnan(unknown.index).all()
-    assert unknown.depth_m is None
-
-
 def test_masks_and_missing_pixels_do_not_spread(many):
     index, frames, _ = many
     valid = np.ones((SIZE, SIZE), bool)
@@ -131,12 +100,8 @@ def test_masks_and_missing_pixels_do_not_spread(many):
     assert_array_equal(clipped.flags & np.uint8(Flag.INVALID), masked.flags & np.uint8(Flag.INVALID))
 
 
-def test_noise_and_limits_are_those_of_pairs_and_of_the_joint_likelihood(sharp, few):
+def test_noise_and_the_largest_blur_are_those_of_the_joint_likelihood(sharp, few):
     _, frames, options = few
-    given = {"noise": 0.01, "max_sigma": 2.0}
-    two = estimate_stack(frames[:2], fuse=False, **given, **PLAIN)
-    pair = estimate_blur(prepare_pair(*frames[:2], max_sigma=2.0, **PLAIN), **given)
-    assert_array_equal(two.blur_map.variance_difference, pair.variance_difference)
     plain, noisy = (estimate_stack(frames, noise=noise, **options) for noise in (1e-3, 3e-2))
     assert np.median(noisy.depth_stderr_m) > 2 * np.median(plain.depth_stderr_m)
     wide, growth = ramp(1.3, 0.5), options["camera"].blur_constants_px_m[0]
@@ -159,7 +124,8 @@ def test_a_stack_with_little_evidence_gives_a_warning(sharp, many):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"images": ["one.png"]}, "two images or more"),
+        ({"images": ["one.png"]}, "two or more"),
+        ({"images": ["one.png", "two.png"]}, "estimate_blur or estimate_depth for a pair"),
         ({"images": 3}, "list of images"),
         ({"focus_m": [1, 2]}, "2 distances for 3 images"),
         ({"focus_m": [1, 2, 2]}, "twice"),

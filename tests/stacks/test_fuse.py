@@ -6,14 +6,15 @@ import cv2  # noqa: TID253
 import numpy as np
 import pytest
 
-from relblur.stacks.choice import detail_of, log_odds, sampling_step
-from relblur.stacks.fuse import fuse_by_detail
+from relblur.stacks.choice import detail_of, log_odds
+from relblur.stacks.fuse import fuse_by_detail, prefer_at_outlines
 
 from .conftest import PLAIN, prepared
 
 
 def odds_of(frames, step=1):
-    return log_odds([detail_of(frame[:, :, None], 1.0, step) for frame in frames])
+    details = [detail_of(frame[:, :, None], 1.0, step) for frame in frames]
+    return log_odds([np.stack(energies) for energies in zip(*details, strict=True)])
 
 
 def soft(image, sigma):
@@ -62,12 +63,6 @@ def test_the_blur_of_a_bright_line_does_not_win_beside_it():
     assert np.abs(fused - scene)[:, 46:50].max() < 0.03
 
 
-def test_large_images_and_long_stacks_are_weighed_at_fewer_pixels():
-    assert sampling_step((480, 640), 12) == 1
-    assert sampling_step((3000, 4000), 5) == 2
-    assert sampling_step((4000, 6000), 30) == 4
-
-
 def test_values_of_any_range_give_the_same_picture(texture):
     frames = [soft(texture, sigma) for sigma in (0.0, 1.5)]
     pictures = []
@@ -75,3 +70,22 @@ def test_values_of_any_range_give_the_same_picture(texture):
         scaled = prepared([scale * frame for frame in frames], **PLAIN)
         pictures.append(fuse_by_detail(scaled, lambda share: None) / scale)
     assert np.abs(pictures[0] - pictures[1]).max() < 0.02
+
+
+def test_near_or_far_is_preferred_at_outlines():
+    """A disc in front of a wall: its outline is blurred over the wall where only the far frame is sharp."""
+    index = np.full((60, 60), 8.0)
+    index[20:40, 20:40] = 2.0
+    index[5, 5] = 0.0  # an outlier is no surface
+    near, decides = prefer_at_outlines(index, "near")
+    far, _ = prefer_at_outlines(index, "far")
+    assert (near[17:43, 30] == 2).all()
+    assert (near[14, 30], near[5, 8]) == (8, 8)
+    assert (far[18:23, 30] == 8).all()
+    assert far[30, 30] == 2
+    assert (decides[18, 30], decides[10, 30]) == (True, False)
+    blurred = cv2.GaussianBlur(index, (0, 0), 3)  # maps blur jumps
+    assert (prefer_at_outlines(blurred, "near")[0][18:22, 30] < 2.5).all()
+    slope = np.tile(np.linspace(0, 10, 60), (60, 1))
+    assert np.allclose(prefer_at_outlines(slope, "far")[0], slope)
+    assert prefer_at_outlines(index, "any") is None

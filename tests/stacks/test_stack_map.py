@@ -19,8 +19,8 @@ from .conftest import INSIDE, SIZE
 
 def test_a_saved_stack_is_loaded_again(tmp_path, many, few):
     _, frames, options = few
-    two = estimate_stack([frames[0], frames[2]], focus_m=[1.0, 2.0], camera=options["camera"], align="off")
-    for number, stack in enumerate((replace(many[2], dropped=((3, "it does not fit"),), factor=2), two)):
+    deep = estimate_stack(frames, **options)
+    for number, stack in enumerate((replace(many[2], dropped=((3, "it does not fit"),), factor=2), deep)):
         relblur.save(tmp_path / f"{number}.npz", stack)
         read = relblur.load(tmp_path / f"{number}.npz")
         assert isinstance(read, relblur.StackMap)

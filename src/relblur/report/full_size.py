@@ -2,7 +2,6 @@
 
 ``relative_depth.png``   relative depth in grey, without a camera
 ``height*.tif``          heights of a stack in micrometres
-``profile.csv``          heights along a line
 """
 
 from __future__ import annotations
@@ -16,15 +15,14 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..blur.blur_map import BlurMap
 from ..filters.guided import guided_enlarge
-from ..images.disk import PathLike, replacing, write_image, write_tiff
+from ..images.disk import PathLike, write_image, write_tiff
 from ..images.scaled import write_ome_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.stack_map import StackMap
-from ..stacks.topography import Surface, profile, surface_of
+from ..stacks.topography import Surface, surface_of
 
 __all__ = [
     "HEIGHT_FILES",
-    "PROFILE_FILE",
     "RELATIVE_DEPTH",
     "relative_depth",
     "write_heights",
@@ -35,7 +33,6 @@ __all__ = [
 
 RELATIVE_DEPTH = "relative_depth.png"
 HEIGHT_FILES = ("height.ome.tif", "height_16bit.tif")
-PROFILE_FILE = "profile.csv"
 
 #: Percent of the pixels of the relative depth that are clipped at black, and at white.
 _BEYOND = 1.0
@@ -76,23 +73,18 @@ def write_relative_depth(folder: Path, blur_map: BlurMap, first: AnyArray | None
 
 def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
     """Write the relative depth of a stack, enlarged along the outlines of the fused picture if there is one."""
-    if stack.known.any():
-        index = stack.full_size()[0] if stack.fused is not None else stack.index
-        _write_relative_depth(folder, -np.asarray(index, np.float64), "in focus in the first frame of the order")
-    else:
-        assert stack.blur_map is not None
-        write_relative_depth(folder, stack.blur_map)
+    index = stack.full_size()[0] if stack.fused is not None else stack.index
+    _write_relative_depth(folder, -np.asarray(index, np.float64), "in focus in the first frame of the order")
 
 
 def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
     write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": f"white: {white}; transparent: no answer"})
 
 
-def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[float, ...] | None) -> dict[str, Any]:
-    """Write heights as float and 16-bit TIFF, and a profile along ``line``; return figures.
+def write_heights(folder: Path, stack: StackMap, surface: Surface) -> dict[str, Any]:
+    """Write heights as float and 16-bit TIFF; return figures.
 
-    ``line`` is (column, row, column, row). ``surface`` has the size of the map. The files are enlarged along the
-    outlines of the fused picture if there is one.
+    ``surface`` has the size of the map. The files are enlarged along the outlines of the fused picture if there is one.
     """
     full = surface_of(stack, full_size=True) if stack.fused is not None else surface_of(stack)
     factor = 1 if stack.fused is not None else stack.factor
@@ -102,14 +94,8 @@ def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[f
     names = ["height (µm)", "standard error (µm)"]
     write_ome_tiff(folder / HEIGHT_FILES[0], pages, "CYX", channels=names, pixel_um=pixel)
     _write_16_bit(folder / HEIGHT_FILES[1], full.height_um, pixel)
-    if line is not None:
-        samples = profile(full, line[:2], line[2:], pixel)
-        names = ["distance_um" if pixel is not None and name == "distance" else name for name in samples]
-        rows = np.column_stack(list(samples.values()))
-        with replacing(folder / PROFILE_FILE) as stream:
-            np.savetxt(stream, rows, "%.6g", ",", header=",".join(names), comments="")
     tilt = None if surface.tilt is None else [each / stack.factor for each in surface.tilt]
-    return {**surface.roughness().as_dict(), "tilt_removed_um_per_px": tilt}
+    return {**surface.roughness()._asdict(), "tilt_removed_um_per_px": tilt}
 
 
 def _without_tilt(height: AnyArray, stack: StackMap, surface: Surface, factor: float) -> AnyArray:

@@ -21,7 +21,7 @@ from ..images.disk import write_image, write_tiff
 from ..photo.picture_form import FOR_SCREENS
 from ..plot.colours import look_of, to_look_at, white_of
 from ..stacks.stack_map import StackMap
-from .full_size import HEIGHT_FILES, PROFILE_FILE, RELATIVE_DEPTH, write_picture, write_relative_depth_of_stack
+from .full_size import HEIGHT_FILES, RELATIVE_DEPTH, write_picture, write_relative_depth_of_stack
 from .panels import Panel, map_picture, pair_panels, panels_picture, result_panels
 from .saved import digest
 from .summary import caption, stack_caption, summarise, summarise_range, write_summary
@@ -142,12 +142,11 @@ def write_range_files(folder: Path, pair: ComparablePair, found: DepthRange) -> 
     return summary
 
 
-def stack_files(*, fuse: bool, depth: bool, heights: bool = False, profile: bool = False) -> tuple[str, ...]:
+def stack_files(*, fuse: bool, depth: bool, heights: bool = False) -> tuple[str, ...]:
     """Return the names of the files of a stack."""
     names: tuple[str, ...] = ("overview.png", "stack.npz", "summary.json", "index_colour.png", RELATIVE_DEPTH)
     names += ("index.tif", "fused.png") if fuse else ()
     names += HEIGHT_FILES if heights else ()
-    names += (PROFILE_FILE,) if profile else ()
     return (*names, "depth_mm.png", "depth.tif") if depth else names
 
 

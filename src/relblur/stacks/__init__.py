@@ -6,10 +6,10 @@
 ``law``         the growth of the blur
 ``few``         few frames: the joint likelihood of all of them
 ``many``        many frames: the place about which they are symmetric; ``plate`` is its prior
-``pair``        two images: the estimators of pairs
+``refocus``     two frames, focused elsewhere
 ``choice``      the sharpest frame at every pixel, by its detail
 ``fuse``        one picture from all
 ``stack_map``   the result
-``topography``  heights: tilt, roughness, profiles
+``topography``  heights: tilt and roughness
 ``estimate``    ``estimate_stack``: all of it
 """

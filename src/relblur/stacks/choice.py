@@ -10,13 +10,11 @@ none all frames count alike, and their average has the least noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ..base._typing import AnyArray
 
-__all__ = ["Detail", "detail_of", "log_odds", "sampling_step"]
+__all__ = ["detail_of", "log_odds", "sampling_step"]
 
 #: Standard deviation of the window by level, px of the level, the last for all coarser ones. Wider windows of coarse
 #: levels take the halo of an outline for detail; a narrower one of the finest level takes noise for it.
@@ -40,10 +38,6 @@ _NO_EVIDENCE = 1e-3
 _MOST_PIXELS, _MOST_VALUES = 1_000_000, 50_000_000
 
 
-#: Energy of one frame at each level; levels finer than the sampling step are sampled.
-Detail = tuple[AnyArray, ...]
-
-
 def sampling_step(shape: tuple[int, int], count: int) -> int:
     """Return the distance of the pixels at which frames of this shape are weighed, a power of two."""
     pixels, step = shape[0] * shape[1], 1
@@ -52,10 +46,10 @@ def sampling_step(shape: tuple[int, int], count: int) -> int:
     return step
 
 
-def detail_of(light: AnyArray, top: float, step: int) -> Detail:
-    """Return the detail of (H, W, C) light whose white is ``top``.
+def detail_of(light: AnyArray, top: float, step: int) -> list[AnyArray]:
+    """Return the energy of (H, W, C) light whose white is ``top``, at each level; fine levels are sampled.
 
-    On the scale of a square root noise and detail are alike in dark and bright areas.
+    On the scale of a square root, noise is alike in dark and bright areas.
     """
     import cv2
 
@@ -73,38 +67,40 @@ def detail_of(light: AnyArray, top: float, step: int) -> Detail:
         stride = max(1, step // scale)
         levels.append(np.ascontiguousarray(energy[::stride, ::stride]))
         if min(image.shape[:2]) < 2 * _COARSEST_SIDE:
-            return tuple(levels)
+            return levels
         image, scale = cv2.pyrDown(image, borderType=cv2.BORDER_REFLECT), 2 * scale
 
 
-def log_odds(details: Iterable[Detail]) -> AnyArray:
-    """Return the logarithm of the weight of every frame, (N, h, w) float32, up to a term common to all frames."""
+def log_odds(levels: list[AnyArray]) -> AnyArray:
+    """Return the logarithm of the weight of every frame, (N, h, w) float32, up to a term common to all frames.
+
+    ``levels`` are the energies of all frames, (N, h, w), from fine to coarse. They are overwritten.
+    """
     import cv2
 
-    levels = [np.stack(energies) for energies in zip(*details, strict=True)]
     open_ = np.ones(levels[0].shape[1:], np.float32)
     masses: list[AnyArray] = []
-    for number, energy in enumerate(levels):
-        noise = max(float(np.percentile(energy.min(axis=0)[::2, ::2], _NOISE_PERCENT)), _LEAST)
-        open_ = _resized(open_, energy.shape[1:])
-        closed = 1 / (1 + np.square(energy.max(axis=0) * np.float32(1 / (_CLEAR * noise))))
-        energy += np.float32(_NOISE * noise)
-        level = cv2.log(energy.reshape(len(energy), -1)).reshape(energy.shape)
+    for number, level in enumerate(levels):
+        noise = max(float(np.percentile(level.min(axis=0)[::2, ::2], _NOISE_PERCENT)), _LEAST)
+        open_ = _resized(open_, level.shape[1:])
+        closed = 1 / (1 + np.square(level.max(axis=0) * np.float32(1 / (_CLEAR * noise))))
+        level += np.float32(_NOISE * noise)
+        flat = level.reshape(len(level), -1)
+        cv2.log(flat, dst=flat)
         level -= level.mean(axis=0)
         mass = open_ * (1 - closed)
         level *= mass
         if number:  # evidence of finer levels around
-            finer = levels[number - 1]
-            level += np.float32(_SPREAD) * np.stack([_resized(each, mass.shape) for each in finer])
+            for each, finer in zip(level, levels[number - 1], strict=True):
+                each += np.float32(_SPREAD) * _resized(finer, mass.shape)
             mass += np.float32(_SPREAD) * _resized(masses[-1], mass.shape)
         open_ = open_ * closed
-        levels[number] = level
         masses.append(mass)
     total, mass = levels[-1], masses[-1]
     for level, own in zip(levels[-2::-1], masses[-2::-1], strict=True):
-        shape = level.shape[1:]
-        level += np.float32(_PULL) * np.stack([_resized(each, shape) for each in total])
-        total, mass = level, own + np.float32(_PULL) * _resized(mass, shape)
+        for each, coarser in zip(level, total, strict=True):
+            each += np.float32(_PULL) * _resized(coarser, own.shape)
+        total, mass = level, own + np.float32(_PULL) * _resized(mass, own.shape)
     total *= np.float32(_POWER) / (mass + np.float32(_NO_EVIDENCE))
     return np.asarray(total)
 

@@ -1,7 +1,7 @@
 """Estimate a stack: images in, a :class:`~relblur.stacks.stack_map.StackMap` out.
 
-Two images go to the estimators of pairs (:mod:`.pair`). Few frames go to their joint likelihood (:mod:`.few`), whose
-law of blur comes from a camera or from the frames, many frames to their symmetry (:mod:`.many`), which needs no law.
+Few frames go to their joint likelihood (:mod:`.few`), whose law of blur comes from a camera or from the frames. Many
+frames go to their symmetry (:mod:`.many`), which needs no law.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from .frames import Frames, read_frames
 from .fuse import fuse_by_detail, prefer_at_outlines
 from .images import Images, StackImages, stack_images
 from .many import estimate_by_symmetry
-from .pair import stack_of_two
 from .stack_map import StackMap
 
 __all__ = ["estimate_stack"]
@@ -70,7 +69,7 @@ def estimate_stack(
     Parameters
     ----------
     images : sequence of paths or arrays
-        Two or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
+        Three or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
         ``channel_axis`` of each; their tone curve as for :func:`relblur.prepare_pair`. Files are read one at a time.
         Or one file of several planes, as :func:`relblur.open_stack` reads it, whose planes are in order of focus. Or
         the aligned frames of another map, ``StackMap.steps["frames"]``.
@@ -78,8 +77,8 @@ def estimate_stack(
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.
     camera : Camera, optional
-        Determines the growth of the blur; its own focus distances count for two images only. Without a camera the
-        growth is measured.
+        Determines the growth of the blur; its own focus distances do not count. Without a camera the growth is
+        measured.
     psf : {"auto", "disc", "gaussian"} or array
         Shape of the blur, with a camera; ``"auto"`` as for :func:`relblur.estimate_depth`.
     align, exposure, linear, gamma, decimate
@@ -89,11 +88,11 @@ def estimate_stack(
     valid, clipped : (H, W) or (N, H, W) bool arrays, optional
         True = use; True = at the top of the sensor's range. For all images, or for each in the order given.
     noise : float, NoiseModel or (first, last), optional
-        Noise of the images as for :func:`relblur.estimate_blur`. For two images and for the joint likelihood only
-        (3 or 4 images, up to 7 with a camera). The noise of larger stacks is measured.
+        Noise of the images as for :func:`relblur.estimate_blur`. For the joint likelihood only (3 or 4 images, up to 7
+        with a camera). The noise of larger stacks is measured.
     max_sigma : float, optional
-        Largest blur of the search, px: of two images their relative blur, 5 px by default; of the joint likelihood
-        that of the nearest frame. Larger stacks are in focus between their first and last frame.
+        Largest blur of the nearest frame in the search, px. For the joint likelihood only. Larger stacks are in focus
+        between their first and last frame.
     step_um : float, optional
         Distance between two frames, micrometres. The frames are then in order of focus, and ``height_um`` is given.
         Taken from a file of planes that states it.
@@ -101,7 +100,7 @@ def estimate_stack(
         Side of a pixel of the images, micrometres; written files state it.
     prefer : {"any", "near", "far"}
         Which surface the fused picture has at outlines, where two depths are visible: that of the frames first or last
-        in the order of focus, or what has more detail. For three images or more.
+        in the order of focus, or what has more detail.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
     steps : bool
@@ -138,13 +137,10 @@ def estimate_stack(
         given = stack_images(images, preparing, options, valid=valid, clipped=clipped, channel_axis=channel_axis)
     report = progress or (lambda share: None)
     if len(given) == 2:
-        if prefer != "any":
-            raise InputError("prefer is for three images or more; leave it out")
-        stack, frames = stack_of_two(given, camera, options, lambda share: report(0.7 * share))
-    else:
-        _refuse_unused(len(given), camera, options)
-        frames = images if isinstance(images, Frames) else read_frames(given, lambda share: report(0.3 * share))
-        stack = _measured(frames, camera, options, lambda share: report(0.3 + 0.5 * share))
+        raise InputError("a stack needs three images, got 2; use estimate_blur or estimate_depth for a pair")
+    _refuse_unused(len(given), camera, options)
+    frames = images if isinstance(images, Frames) else read_frames(given, lambda share: report(0.3 * share))
+    stack = _measured(frames, camera, options, lambda share: report(0.3 + 0.5 * share))
     if fuse:
         if prefer != "any" and not frames.has_distances:
             note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames, as no distance is known"
@@ -152,7 +148,7 @@ def estimate_stack(
         preferred = prefer_at_outlines(stack.index, prefer)
         picture = fuse_by_detail(frames, lambda share: report(0.8 + 0.2 * share), preferred=preferred)
         stack = stack.with_picture(picture, frames.form)
-    settings = {**stack.settings, "model_warnings": [*stack.settings.get("model_warnings", ()), *_warnings_of(stack)]}
+    settings = {**stack.settings, "model_warnings": _warnings_of(stack)}
     return replace(stack, settings=settings, steps={"frames": frames} if steps else {})
 
 
@@ -209,15 +205,13 @@ def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: P
     order = tuple(frame.number for frame in frames.frames)
     return StackMap(
         np.clip(index, positions[0], positions[-1]), index_stderr, depth, depth_stderr, flags, None, frames.factor,
-        order, frames.dropped, places, found.growth, found.place, None, settings, None, images.step_um,
+        order, frames.dropped, places, found.growth, found.place, settings, None, images.step_um,
         images.pixel_um,
     )  # fmt: skip
 
 
 def _warnings_of(stack: StackMap) -> list[str]:
     """Return warnings about a map of which little is measured."""
-    if stack.blur_map is not None and not stack.known.any():  # two images: those of the pair
-        return []
     found = []
     filled, at_limit = (float(has_flag(stack.flags, flag).mean()) for flag in (Flag.FILLED, Flag.AT_LIMIT))
     if float(has_flag(stack.flags, Flag.FILLED | Flag.AT_LIMIT).mean()) > MANY_UNSURE:
@@ -227,7 +221,7 @@ def _warnings_of(stack: StackMap) -> list[str]:
             "Take more frames, smaller steps, or a textured scene"
         )
     growth = stack.growth_px * float(np.ptp(stack.places))
-    if growth < LEAST_GROWTH_PX and len(stack.places) > 2:
+    if growth < LEAST_GROWTH_PX:
         finer = f"--decimate {stack.factor // 2}, " if stack.factor > 1 else ""
         found.append(
             f"the blur hardly grows from frame to frame, by {growth:.2g} px of the map in all: the frames look alike. "

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ..base._typing import Progress
+from ..base.arguments import as_noise
 from ..base.errors import InputError
 from ..base.options import Stack
 from ..blur.dense.coherence import Coherence
@@ -43,11 +44,10 @@ from ..depth.psf import Psf, Transfer, as_psf
 from ..field import Loops, Volume, choose_loops, filled, rims, solve
 from ..kernels.threads import Team, count_workers
 from .frames import Frames
-from .images import noise_models
 from .law import growth_error, growth_of_blur
 from .stack_map import Found
 
-__all__ = ["Law", "estimate_jointly", "residuals_of"]
+__all__ = ["camera_of", "estimate_jointly"]
 
 Array = NDArray[np.float32]
 
@@ -67,7 +67,7 @@ _WINDOW = 9
 
 
 @dataclass(frozen=True)
-class Law:
+class _Law:
     """Blur of the frames at each place.
 
     Attributes
@@ -90,11 +90,11 @@ class Law:
     span: tuple[float, float]
 
     @staticmethod
-    def of(frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack) -> Law:
+    def of(frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack) -> _Law:
         """Return the law of a camera, or the one that the frames show."""
         if camera is None:
             smalls = [frame.small for frame in frames.frames]
-            growth = growth_of_blur(smalls, frames.usable, places, options.workers, options.engine)
+            growth = growth_of_blur(smalls, frames.usable, places, options)
             if math.isnan(growth):
                 raise InputError(
                     "the growth of blur from frame to frame could not be measured (too little texture, or steps too "
@@ -110,7 +110,7 @@ class Law:
         low = 0.0
         if not frames.has_distances:
             beyond, low = BEYOND_FRAMES if options.max_sigma is None else beyond, -np.inf
-        return Law(places, circles, shape, kappa, (max(low, places.min() - beyond), places.max() + beyond))
+        return _Law(places, circles, shape, kappa, (max(low, places.min() - beyond), places.max() + beyond))
 
     def transfers(self, transfer: Transfer, x: float) -> list[NDArray[Any]]:
         """Return the transfer function of each frame's blur at a place."""
@@ -142,13 +142,13 @@ def estimate_jointly(
     frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack, progress: Progress
 ) -> Found:
     """Return the place of best focus at every pixel, and the growth of the blur."""
-    law = Law.of(frames, places, camera, options)
+    law = _Law.of(frames, places, camera, options)
     workers = count_workers(options.workers)
     pairs = _prepared(frames)
     planes = _colours([pair.first for pair in pairs])
     axis = law.axis(frames.usable.size)
-    residuals = residuals_of(planes, law, axis, workers, lambda share: progress(0.3 * share))
-    power, file_noise = noise_power(law, axis), _file_noise(frames, options)
+    residuals = _residuals(planes, law, axis, workers, lambda share: progress(0.3 * share))
+    power, file_noise = _noise_power(law, axis), _file_noise(frames, options)
     with Team(workers) as team:
         loops = choose_loops(options.engine, team)
         both = replace(pairs[0], first=planes[0], second=planes[-1])
@@ -180,9 +180,9 @@ def estimate_jointly(
     plain = plain if support is None else rims(plain)
     # A plain area, or an end beyond which nothing was compared: the value may be any of the search.
     unknown = np.where(plain | ends, (law.span[1] - law.span[0]) / math.sqrt(12), 0)
-    by_law = growth_error(x, places) if camera is None else 0.0
-    error = np.sqrt(np.square(stderr) + np.square(unknown) + np.square(by_law))
     growth = float(law.circles[len(places) // 2]) * law.kappa
+    by_law = growth_error(x, places, growth) if camera is None else 0.0
+    error = np.sqrt(np.square(stderr) + np.square(unknown) + np.square(by_law))
     return Found(x.astype(np.float64), error.astype(np.float64), plain, ends, noise.sensor[0] * pairs[0].unit, growth)
 
 
@@ -199,7 +199,11 @@ def _file_noise(frames: Frames, options: Stack) -> TaskNoise:
         good = usable if usable.any() else None
         one = two = estimate_file_noise(first, second, valid=good, channel_axis=-1, floor=floor)
     else:
-        one, two = noise_models(options.noise, frames.factor)
+        given = options.noise if isinstance(options.noise, (tuple, list)) else (options.noise, options.noise)
+        as_noise([1.0 if isinstance(each, NoiseModel) else each for each in given])
+        models = [each if isinstance(each, NoiseModel) else NoiseModel(float(each)) for each in given]
+        factor = frames.factor  # white noise is averaged
+        one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
     deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
     return TaskNoise(deviations, relative, one.compressed or two.compressed)
 
@@ -231,8 +235,8 @@ def _contrasts(
         energy = energy + own
 
 
-def residuals_of(
-    planes: Sequence[Array], law: Law, axis: DepthAxis, workers: int, progress: Callable[[float], None]
+def _residuals(
+    planes: Sequence[Array], law: _Law, axis: DepthAxis, workers: int, progress: Callable[[float], None]
 ) -> Array:
     """Return the residuals, (channels of N - 1 frames, levels, H, W)."""
     channels, height, width = planes[0].shape
@@ -261,7 +265,7 @@ def residuals_of(
     return volume
 
 
-def noise_power(law: Law, axis: DepthAxis) -> NoisePower:
+def _noise_power(law: _Law, axis: DepthAxis) -> NoisePower:
     """Tabulate the mean covariance of the residuals for unit white noise in all frames."""
     side, count = 64, len(law.places)
     rows, columns = np.fft.fftfreq(side), np.fft.rfftfreq(side)
@@ -285,7 +289,7 @@ def noise_power(law: Law, axis: DepthAxis) -> NoisePower:
 class _SharedByNeighbours:
     """Support of places: the texture common to the two frames around a place."""
 
-    def __init__(self, planes: Sequence[Array], law: Law, axis: DepthAxis, loops: Loops) -> None:
+    def __init__(self, planes: Sequence[Array], law: _Law, axis: DepthAxis, loops: Loops) -> None:
         self._law, self._axis = law, axis
         self._pairs = list(pairwise(int(frame) for frame in np.argsort(law.places)))
         self._inner = np.sort(law.places)[1:-1]

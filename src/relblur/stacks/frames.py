@@ -197,16 +197,14 @@ def read_frames(images: StackImages, progress: Progress) -> Frames:
     return Frames(images, tuple(placed), full, factor, dropped, tuple(notes), is_full=factor == 1)
 
 
-def frames_of_pair(images: Sequence[Source] | StackImages, preparing: Preparing, pair: ComparablePair) -> Frames:
+def frames_of_pair(images: Sequence[Source], preparing: Preparing, pair: ComparablePair) -> Frames:
     """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
-    if not isinstance(images, StackImages):
-        images = StackImages(images, preparing)
     motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
     small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
     first = Frame(0, small[0], pair.usable, form=pair.form)
     second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
     width, height = map(int, pair.full_size.split("x"))
-    return Frames(images, (first, second), (height, width), pair.factor)
+    return Frames(StackImages(images, preparing), (first, second), (height, width), pair.factor)
 
 
 def frames_of_channel(frames: Frames, images: StackImages) -> Frames:

@@ -47,30 +47,29 @@ _NEAR, _NEAR_PREFERRED, _LABEL = 0.75, 0.37, 0.05
 
 #: Index of the preferred surface at every pixel of a map, and where it decides.
 Preference = tuple[FloatArray, BoolArray]
-Seen = Callable[[Frame, AnyArray], None]
 _Lit = tuple[AnyArray, BoolArray | None]
 
 
-def fuse_by_detail(
-    frames: Frames, progress: Progress, *, preferred: Preference | None = None, seen: Seen | None = None
-) -> AnyArray:
+def fuse_by_detail(frames: Frames, progress: Progress, *, preferred: Preference | None = None) -> AnyArray:
     """Return the fused picture at full size, (H, W, C) float32, each pixel from the frames with the most detail there.
 
-    ``preferred`` decides at outlines; ``seen`` gets each aligned frame at full size.
+    ``preferred`` decides at outlines.
     """
     count, top = len(frames.frames), frames.white
     step = sampling_step(frames.shape, count)
     channels = frames.frames[0].small.shape[2]
     keeps = 4 * count * frames.shape[0] * frames.shape[1] * channels <= _KEPT_BYTES
     kept: list[_Lit] = []
-    details = []
+    levels: list[AnyArray] = []
     for number, (light, inside) in enumerate(_lights(frames)):
-        details.append(detail_of(light, top, step))
+        detail = detail_of(light, top, step)
+        levels = levels or [np.empty((count, *energy.shape), np.float32) for energy in detail]
+        for level, energy in zip(levels, detail, strict=True):
+            level[number] = energy
         if keeps:
             kept.append((light, inside))
         progress(0.5 * (number + 1) / count)
-    odds = log_odds(details)
-    del details
+    odds = log_odds(levels)
     odds -= odds.max(axis=0)
     np.maximum(odds, np.float32(_LEAST_LOG), out=odds)
 
@@ -83,7 +82,7 @@ def fuse_by_detail(
         here = enlarge(decides.astype(np.uint8), frames.shape, frames.factor, nearest=True) > 0
         return np.where(here, enlarge(near, frames.shape, frames.factor), weight)
 
-    return _mixed(frames, kept or _lights(frames), log_weight, lambda share: progress(0.5 + 0.5 * share), seen)
+    return _mixed(frames, kept or _lights(frames), log_weight, lambda share: progress(0.5 + 0.5 * share))
 
 
 def fuse_by_index(frames: Frames, index: FloatArray, stderr: FloatArray, progress: Progress) -> AnyArray:
@@ -178,16 +177,13 @@ def _mixed(
     lights: Iterable[_Lit],
     log_weight: Callable[[int], AnyArray],
     progress: Progress,
-    seen: Seen | None = None,
 ) -> AnyArray:
     """Return the weighted mean of the frames."""
     import cv2
 
     total: AnyArray = np.empty(0)
     mass: AnyArray = np.empty(0)
-    for number, (frame, (light, inside)) in enumerate(zip(frames.frames, lights, strict=True)):
-        if seen is not None:
-            seen(frame, light)
+    for number, (light, inside) in enumerate(lights):
         weight = np.asarray(log_weight(number), np.float32)
         if inside is not None:
             weight[~inside] = _LEAST_LOG

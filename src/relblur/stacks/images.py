@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, PathLike
-from ..base.arguments import as_noise, as_positive, as_whole
+from ..base.arguments import as_positive, as_whole
 from ..base.errors import InputError
 from ..base.options import Preparing, Stack
-from ..blur.estimating import GivenNoise
-from ..blur.noise import NoiseModel
 from ..images.planes import PlaneStack, open_stack
 from ..images.reading import Plane
 from ..photo.photograph import Photograph, Source, check_gamma, photograph_of, read_photograph, stored_array
 
-__all__ = ["StackImages", "noise_models", "stack_images"]
+__all__ = ["StackImages", "stack_images"]
 
 Images = Sequence[Source] | PlaneStack | ArrayLike | PathLike
 
@@ -70,11 +68,6 @@ class StackImages:
         """Names of all images."""
         return tuple(self.name(number) for number in range(len(self)))
 
-    def mask(self, kind: str, number: int) -> BoolArray | None:
-        """Return the mask ``valid`` or ``clipped`` of an image."""
-        given: BoolArray | None = getattr(self, kind)
-        return given if given is None or given.ndim == 2 else given[number]
-
     def read(self, number: int) -> tuple[Photograph, BoolArray | None]:
         """Read an image as light, (H, W, C) float32, zero where it is not usable; return where it is (None: all)."""
         source, preparing, usable = self.sources[number], self.preparing, None
@@ -84,19 +77,22 @@ class StackImages:
             stored, usable = stored_array(source, self.name(number), self.channel_axis)
             found = photograph_of(stored, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
         light, clipped = np.atleast_3d(found.light), found.clipped
-        valid, at_top = (self.mask(kind, number) for kind in ("valid", "clipped"))
-        for kind, mask in (("valid", valid), ("clipped", at_top)):
-            if mask is not None and mask.shape != light.shape[:2]:
-                shapes = f"{mask.shape}; {self.name(number)} has {light.shape[:2]}"
-                raise InputError(f"{kind} has shape {shapes}, pass one mask of it, or one for each")
         if not (light.min() > -_LARGEST and light.max() < _LARGEST):
             finite = (np.abs(light) < _LARGEST).all(axis=2)
             usable = finite if usable is None else usable & finite
-        if valid is not None:
-            usable = valid if usable is None else usable & valid
+        for kind in ("valid", "clipped"):
+            given = getattr(self, kind)
+            mask = given if given is None or given.ndim == 2 else given[number]
+            if mask is not None and mask.shape != light.shape[:2]:
+                shapes = f"{mask.shape}; {self.name(number)} has {light.shape[:2]}"
+                raise InputError(f"{kind} has shape {shapes}, pass one mask of it, or one for each")
+            if mask is not None and kind == "valid":
+                usable = mask if usable is None else usable & mask
+            elif mask is not None:
+                clipped = clipped | mask
         if usable is not None:
             light = np.where(usable[:, :, None], light, np.float32(0))
-        return replace(found, light=light, clipped=clipped if at_top is None else clipped | at_top), usable
+        return replace(found, light=light, clipped=clipped), usable
 
 
 def stack_images(
@@ -114,7 +110,7 @@ def stack_images(
         raise InputError(f"images must be a list of images, got {type(images).__name__}")
     sources: list[Any] = list(planes)
     if len(sources) < 2:
-        raise InputError(f"a stack needs two images or more, got {len(sources)}")
+        raise InputError(f"images must be two or more, got {len(sources)}")
     check_gamma(preparing.gamma, preparing.linear)
     if preparing.decimate != "auto":
         as_whole(preparing.decimate, "decimate", '"auto"')
@@ -161,12 +157,3 @@ def _masks(name: str, given: Any, count: int) -> AnyArray | None:
     if masks.ndim == 3 and len(masks) != count:
         raise InputError(f"{name} has {len(masks)} masks for {count} images; give one, or one for each")
     return masks
-
-
-def noise_models(given: GivenNoise, factor: int) -> tuple[NoiseModel, NoiseModel]:
-    """Return the noise of the first and the last image at the resolution of the map: white noise is averaged."""
-    both = given if isinstance(given, (tuple, list)) else (given, given)
-    as_noise([1.0 if isinstance(one, NoiseModel) else one for one in both])
-    models = [one if isinstance(one, NoiseModel) else NoiseModel(float(one)) for one in both]
-    one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
-    return one, two

@@ -69,6 +69,11 @@ _RIDGE = 0.2
 _PART = 1 << 16
 #: Least standard error, steps: interpolation between frames. Of fewer frames than these blur grows too fast for it.
 _LEAST_STDERR, _COARSE_STDERR, _COARSE = 0.01, 0.06, 8
+#: Standard error of interpolation, steps, at a growth of 1 px a step; it grows with the third power of the growth.
+#: Errors on white noise are 0.12 (RMS over the places) at 1 px, 0.02 at 0.6 px.
+_BETWEEN = 0.1
+#: Side of the patch in the middle that determines the growth of the blur, px.
+_PATCH = 360
 #: Side of the square that must determine a pixel's place to a step, otherwise it counts as filled, px.
 _WINDOW = 9
 #: A pixel this far from the mean around it is beside a jump, steps.
@@ -85,12 +90,16 @@ def estimate_by_symmetry(
         loops = choose_loops(options.engine, team)
         found = most_symmetric(greys, frames.usable, places[::forward], loops, lambda share: progress(0.9 * share))
     middle, apart = len(smalls) // 2, 2 * max(1, len(smalls) // 10)
-    if camera is not None:
-        return found._replace(growth=float(camera_of(camera, frames, middle).blur_constants_px_m[0]))
-    three = [max(middle - apart, 0), middle, min(middle + apart, len(smalls) - 1)]
-    three_frames, usable = [smalls[number] for number in three], frames.usable
-    growth = growth_of_blur(three_frames, usable, places[three], options.workers, options.engine)
-    return found._replace(growth=growth)
+    if camera is None:
+        three = [max(middle - apart, 0), middle, min(middle + apart, len(smalls) - 1)]
+        rows, columns = (slice(max(0, (n - _PATCH) // 2), (n + _PATCH) // 2) for n in frames.usable.shape)
+        patches, usable = [smalls[n][rows, columns] for n in three], frames.usable[rows, columns]
+        growth = growth_of_blur(patches, usable, places[three], options)
+    else:
+        growth = float(camera_of(camera, frames, middle).blur_constants_px_m[0])
+    step = float(np.ptp(places)) / (len(places) - 1)
+    between = step * _BETWEEN * (growth * step) ** 3 if growth == growth else 0.0
+    return found._replace(stderr=np.hypot(found.stderr, between), growth=growth)
 
 
 @dataclass(frozen=True)

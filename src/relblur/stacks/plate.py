@@ -117,9 +117,15 @@ def prior_step(x: Array, score: Array, information: Array, smoothness: Smoothnes
     rows, columns = (np.pi * np.arange(n) / n for n in x.shape)
     stiff = smoothness.stiffness * _eigenvalues(rows, columns) ** smoothness.order
     uniform = 1 / (_CONDITIONED[smoothness.order] * max(float(holds.mean()), 1e-12) + stiff)
+    unit = float(uniform.max())
+    uniform = (uniform / unit).astype(np.float32)
 
     def condition(image: Doubles) -> Doubles:
-        return np.asarray(fft.idctn(uniform * fft.dctn(image, norm="ortho"), norm="ortho", overwrite_x=True))
+        """Apply the inverse of the uniform surface; single precision is enough for a preconditioner."""
+        largest = float(np.abs(image).max()) or 1.0
+        waves = fft.dctn((image / largest).astype(np.float32), norm="ortho", overwrite_x=True)
+        waves *= uniform
+        return np.asarray((largest * unit) * fft.idctn(waves, norm="ortho", overwrite_x=True), np.float64)
 
     residual = -(pull + surface.apply(start))
     step = np.zeros_like(start)

@@ -1,4 +1,4 @@
-"""``StackMap``: where in a stack each pixel is in focus, and all that follows from it."""
+"""``StackMap``: the frame in best focus at every pixel, and all that follows from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FlagArray, FloatArray
 from ..base.errors import FileError, InputError
-from ..blur.blur_map import BlurMap
 from ..blur.result import FLAG_TYPE, Flag, MapResult, flag_shares, has_flag, percentiles
 from ..filters.guided import enlarge, guided_enlarge
 from ..images.archives import check_format, read_npz
@@ -24,7 +23,6 @@ __all__ = ["Found", "StackMap", "read_stack_map"]
 FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
 SUFFIXES = (".npz", ".tif", ".tiff", ".npy")
 _ARRAYS = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
-_BLUR_ARRAYS = ("variance_difference", "variance_stderr", "flags", "sharper")
 
 
 class Found(NamedTuple):
@@ -50,8 +48,6 @@ class StackMap(MapResult):
     ----------
     index, index_stderr : (h, w) float64
         Frame in best focus and its standard error: fractional, counted from 0 in the order of focus (see ``order``).
-        NaN where there is no answer, and everywhere for two images whose camera nobody states: how far the scene lies
-        beyond them cannot be told then.
     depth_m, depth_stderr_m : (h, w) float64 or None
         Distance in metres; None if the distances in focus are not known.
     flags : (h, w) uint16
@@ -61,21 +57,19 @@ class StackMap(MapResult):
     factor : int
         The maps hold every ``factor``-th pixel of the images.
     order : tuple of int
-        Which image stands at each place of the order of focus, counted from 0 in the list that was given.
+        Number of the image at each place of the order of focus, counted from 0 in the given list.
     dropped : tuple of (int, str)
         Images that were left out, and why.
     places : (N,) float64
-        Where the frames that were used are in focus: 1/m, or their places in the order.
+        Places of the focus of the frames: 1/m, or their places in the order.
     growth_px : float
         Standard deviation of the blur per unit of distance from there, px of the map; NaN if unknown.
     place : (h, w) float64
         The place of best focus on that axis.
-    blur_map : BlurMap or None
-        For two images: their relative blur, as :func:`relblur.estimate_blur` has it.
     settings : mapping
-        How it was made; ``notes`` among it, and ``images``, the names of the images in the order given.
+        Method, options, ``notes``, and ``images``, the names of the images in the given order.
     form : PictureForm or None
-        How the fused picture is written: like the frame that all were laid on.
+        How the fused picture is written: like the frame to which all were aligned.
     step_um, pixel_um : float or None
         Distance between two frames and the side of a pixel of the images, micrometres, of a stack with even steps.
     steps : mapping
@@ -100,7 +94,6 @@ class StackMap(MapResult):
     places: FloatArray
     growth_px: float
     place: FloatArray
-    blur_map: BlurMap | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     form: PictureForm | None = None
     step_um: float | None = None
@@ -136,13 +129,11 @@ class StackMap(MapResult):
 
     @property
     def best(self) -> tuple[str, str, FloatArray, FloatArray]:
-        """Name, unit, values and standard errors of the most telling quantity: depth, height, index or blur."""
+        """Name, unit, values and standard errors of the quantity of pictures: depth, height or index."""
         if self.depth_m is not None and self.depth_stderr_m is not None:
             return "depth", "m", self.depth_m, self.depth_stderr_m
         if self.height_um is not None and self.height_stderr_um is not None:
             return "height", "µm", self.height_um, self.height_stderr_um
-        if self.blur_map is not None and not self.known.any():
-            return "relative blur", "px", self.blur_map.sigma, self.blur_map.sigma_stderr
         return "frame in best focus", "frames", self.index, self.index_stderr
 
     @property
@@ -152,72 +143,59 @@ class StackMap(MapResult):
 
     def variance_difference(self, first: int, second: int) -> FloatArray:
         """Return ``sigma_second^2 - sigma_first^2`` in px^2 between two of the frames that were used."""
-        if self.blur_map is not None and (first, second) in ((0, 1), (1, 0)):
-            s = self.blur_map.variance_difference
-            return s if first == 0 else -s
         one, two = (np.square(self.place - self.places[number]) for number in (first, second))
         return np.asarray(self.growth_px**2 * (two - one))
-
-    def placed(self) -> tuple[FloatArray, FloatArray]:
-        """Return index and standard error; of two images without a camera 0, 1 or between by the sign of their blur."""
-        if self.blur_map is None or self.known.any():
-            return self.index, self.index_stderr
-        s, error = self.blur_map.variance_difference, self.blur_map.variance_stderr
-        share = (1 - np.tanh(s / np.maximum(error, 1e-9))) / 2  # positive s: the first image is the sharper
-        return share, np.zeros_like(share)
 
     def with_picture(self, picture: AnyArray, form: PictureForm | None) -> StackMap:
         """Return the map with a fused picture (H, W, C)."""
         return replace(self, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=form)
 
     def full_size(self) -> tuple[FloatArray, FloatArray]:
-        """Return index and standard error at the size of the images, edges laid where the fused picture has them."""
-        if self.fused is None:
-            raise InputError("fused is None: the map is brought to full size along the picture; leave fuse on")
+        """Return index and standard error at the size of the images, along the edges of the fused picture."""
         return self._enlarged(self.index, self.index_stderr)
 
     def full_depth(self) -> tuple[FloatArray, FloatArray]:
         """Return depth and standard error in metres at the size of the images."""
-        if self.depth_m is None or self.depth_stderr_m is None or self.fused is None:
-            raise InputError(
-                "there is no depth, or no fused picture: pass focus_m (distances in focus, m), leave fuse on"
-            )
+        if self.depth_m is None or self.depth_stderr_m is None:
+            raise InputError("there is no depth: pass focus_m, the distance in focus of each image, m")
         u, error = self._enlarged(1 / self.depth_m, self.depth_stderr_m / np.square(self.depth_m))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(u > 0, 1 / u, np.nan)
+        z = np.divide(1.0, u, out=np.full(u.shape, np.nan), where=u > 0)
         return z, error * np.square(z)
 
     def full_flags(self) -> FlagArray:
         """Return the flags at the size of the images."""
+        shape = self._picture.shape[:2]
+        return np.asarray(enlarge(self.flags, shape, self.factor, nearest=True), FLAG_TYPE)
+
+    @property
+    def _picture(self) -> AnyArray:
         if self.fused is None:
-            raise InputError("fused is None: the size of the images is not known; leave fuse on")
-        return np.asarray(enlarge(self.flags, self.fused.shape[:2], self.factor, nearest=True), FLAG_TYPE)
+            raise InputError("fused is None: the map is brought to full size along the picture; leave fuse on")
+        return self.fused
 
     def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
-        assert self.fused is not None
+        grey = np.atleast_3d(self._picture).mean(axis=2)
         if self.factor == 1:  # every pixel is measured
             return values, stderr
-        grey = self.fused.mean(axis=2) if self.fused.ndim == 3 else self.fused
-        picture = np.sqrt(np.maximum(grey, 0)).astype(np.float32)
-        return guided_enlarge(values, stderr, picture, self.factor)
+        return guided_enlarge(values, stderr, np.sqrt(np.maximum(grey, 0)).astype(np.float32), self.factor)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures a person wants to see first."""
-        known = self.known
-        names = self.settings.get("images", {})
-        result: dict[str, Any] = {
+        """Return the main figures of the map."""
+        known, names = self.known, self.settings.get("images", {})
+        dropped = [
+            {"image": number, "name": names[number] if names else f"images[{number}]", "why": why}
+            for number, why in self.dropped
+        ]
+        quantities = {"index": self.index, "depth_m": self.depth_m, "height_um": self.height_um}
+        return {
             "width": self.shape[1],
             "height": self.shape[0],
             "frames": len(self.places),
             "order": list(self.order),
-            "dropped": [
-                {"image": number, "name": names[number] if names else f"images[{number}]", "why": why}
-                for number, why in self.dropped
-            ],
+            "dropped": dropped,
             "answered_fraction": float(known.mean()),
-            "index_percentiles": percentiles(self.index),
-            "median_index_stderr": None,
-            "depth_m_percentiles": None if self.depth_m is None else percentiles(self.depth_m),
+            **{f"{n}_percentiles": None if v is None else percentiles(v) for n, v in quantities.items()},
+            "median_index_stderr": float(np.median(self.index_stderr[known])) if known.any() else None,
             "step_um": self.step_um,
             "pixel_um": self.pixel_um,
             "growth_px": self.growth_px if np.isfinite(self.growth_px) else None,
@@ -225,22 +203,19 @@ class StackMap(MapResult):
             "flag_shares": flag_shares(self.flags),
             "settings": dict(self.settings),
         }
-        if known.any():
-            result["median_index_stderr"] = float(np.median(self.index_stderr[known]))
-        if self.height_um is not None:
-            result["height_um_percentiles"] = percentiles(self.height_um)
-        return result
 
     def save(self, path: PathLike) -> None:
-        """Write the maps, without the fused picture, to one file, chosen by the suffix.
+        """Write the maps, without the fused picture, to one file; the suffix determines the format.
 
-        * ``.npz``: everything, exactly; :func:`relblur.load` gives it back.
-        * ``.tif``: :attr:`best` and its standard error, two float32 pages, packed by deflate.
-        * ``.npy``: the index alone, unscaled.
+        * ``.npz``: everything, exactly; :func:`relblur.load` reads it.
+        * ``.tif``: :attr:`best` and its standard error, two float32 pages.
+        * ``.npy``: the index alone.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".npz":
-            self._save_npz(path)
+            arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+            about: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "factor": self.factor}
+            write_npz(path, arrays, {**about, **self.summary()})
         elif suffix in TIFF_SUFFIXES:
             name, unit, *pages = self.best
             about = {"pages": [f"{name} ({unit})", f"standard error ({unit})"], "step_um": self.step_um}
@@ -251,32 +226,22 @@ class StackMap(MapResult):
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a StackMap goes to {', '.join(SUFFIXES)}")
 
-    def _save_npz(self, path: PathLike) -> None:
-        arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
-        about: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "factor": self.factor}
-        if self.blur_map is not None:
-            arrays |= {f"blur_{name}": getattr(self.blur_map, name) for name in _BLUR_ARRAYS}
-            about["blur_settings"] = dict(self.blur_map.settings)
-        figures = {k: v for k, v in self.summary().items() if k not in ("flagged_fraction", "flag_shares")}
-        write_npz(path, arrays, {**about, **figures})
-
     @classmethod
     def load(cls, path: PathLike) -> StackMap:
         """Read a map that :meth:`save` wrote as ``.npz``; ``fused`` is None."""
         return read_stack_map(path)
 
     def _variables(self) -> dict[str, Labelled]:
-        frames = {"units": "frames", "long_name": "frame in best focus, from 0 in the order of focus"}
-        found: dict[str, Labelled] = {
-            "index": (self.index, frames),
-            "index_stderr": (self.index_stderr, {"units": "frames"}),
-        }
-        if self.depth_m is not None:
-            found["depth"] = (self.depth_m, {"units": "m", "long_name": "distance along the optical axis"})
-            found["depth_stderr"] = (self.depth_stderr_m, {"units": "m"})
-        if self.height_um is not None:
-            found["height"] = (self.height_um, {"units": "um", "long_name": "height above the first frame"})
-            found["height_stderr"] = (self.height_stderr_um, {"units": "um"})
+        quantities = (
+            ("index", "frames", "frame in best focus, from 0 in the order of focus", self.index, self.index_stderr),
+            ("depth", "m", "distance along the optical axis", self.depth_m, self.depth_stderr_m),
+            ("height", "um", "height above the first frame", self.height_um, self.height_stderr_um),
+        )
+        found: dict[str, Labelled] = {}
+        for name, unit, long_name, values, stderr in quantities:
+            if values is not None:
+                found[name] = (values, {"units": unit, "long_name": long_name})
+                found[f"{name}_stderr"] = (stderr, {"units": unit})
         return found
 
     def _facts(self) -> str:
@@ -291,32 +256,22 @@ def read_stack_map(path: PathLike) -> StackMap:
     arrays, about = read_npz(path)
     check_format(path, about, FORMAT, FORMAT_VERSION)
     try:
-        maps: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
-        needed = {name: arrays[name] for name in _ARRAYS if not name.startswith("depth")}
-        if needed["flags"].dtype.kind not in "ui" or needed["places"].ndim != 1:
+        maps: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays or "depth" not in name}
+        if maps["flags"].dtype.kind not in "ui" or maps["places"].ndim != 1:
             raise InputError("its maps are not those of a stack")
-        blur = None
-        if "blur_settings" in about:
-            parts: dict[str, Any] = {name: arrays[f"blur_{name}"] for name in _BLUR_ARRAYS}
-            blur = BlurMap(**parts, settings=about["blur_settings"])
         growth = about["growth_px"]
         return StackMap(
-            **{**maps, **needed},
+            **{"depth_m": None, "depth_stderr_m": None, **maps},
             fused=None,
             factor=int(about["factor"]),
             order=tuple(int(number) for number in about["order"]),
             dropped=tuple((int(each["image"]), str(each["why"])) for each in about["dropped"]),
             growth_px=float("nan") if growth is None else float(growth),
-            blur_map=blur,
             settings=about["settings"],
-            step_um=_number(about.get("step_um")),
-            pixel_um=_number(about.get("pixel_um")),
+            step_um=about.get("step_um"),
+            pixel_um=about.get("pixel_um"),
         )
     except KeyError as error:
         raise FileError(f"{path} lacks {error}; it is not a complete StackMap, save it again") from None
     except (InputError, TypeError, ValueError) as error:
         raise FileError(f"{path} is not a usable StackMap: {error}") from None
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

@@ -1,14 +1,14 @@
-"""Heights of a stack: tilt, roughness (ISO 25178), profiles.
+"""Heights of a stack: tilt and roughness (ISO 25178).
 
-Only measured pixels count for tilt and roughness: those with an answer and without a flag. Errors of neighbouring
-pixels are alike, since each is measured from the square around it; within squares of :data:`ALIKE_PX` they are taken
-for one error.
+Only measured pixels count for tilt and roughness: those with an answer and without a flag. The errors of neighbouring
+pixels are correlated, because each is measured from the square around it. Within squares of :data:`ALIKE_PX` they count
+as one error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,16 +16,15 @@ from ..base._typing import BoolArray, FloatArray
 from ..base.errors import InputError
 from .stack_map import StackMap
 
-__all__ = ["Roughness", "Surface", "profile", "surface_of"]
+__all__ = ["Roughness", "Surface", "surface_of"]
 
-#: Side of the squares within which errors are taken for one, px of the map: the window that determines a pixel.
+#: Side of the squares within which errors count as one, px of the map: the window that determines a pixel.
 ALIKE_PX = 9
-#: Fewer measured pixels determine no plane.
+#: Least number of measured pixels.
 _LEAST_PIXELS = 10
 
 
-@dataclass(frozen=True)
-class Roughness:
+class Roughness(NamedTuple):
     """Arithmetic (Sa) and root mean square (Sq) height of a surface about its mean, with standard errors."""
 
     sa_um: float
@@ -33,10 +32,6 @@ class Roughness:
     sq_um: float
     sq_stderr_um: float
     pixels: int
-
-    def as_dict(self) -> dict[str, float]:
-        """Return the figures as a plain dictionary."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,41 +97,3 @@ def surface_of(stack: StackMap, *, full_size: bool = False) -> Surface:
     flags = stack.full_flags() if full_size else stack.flags
     height = np.asarray(index, np.float64) * stack.step_um
     return Surface(height, np.asarray(stderr, np.float64) * abs(stack.step_um), np.isfinite(height) & (flags == 0))
-
-
-def profile(
-    surface: Surface, start: Sequence[float], end: Sequence[float], pixel_um: float | None = None
-) -> dict[str, FloatArray]:
-    """Return heights along a line between two points (column, row), a sample a pixel, by linear interpolation.
-
-    ``distance`` is in micrometres if ``pixel_um`` is given, else in px. Samples beside unanswered pixels are NaN.
-    """
-    rows, columns = surface.height_um.shape
-    for name, (x, y) in (("start", start), ("end", end)):
-        if not (0 <= x <= columns - 1 and 0 <= y <= rows - 1):
-            raise InputError(f"{name} is ({x:g}, {y:g}); the map has columns 0 to {columns - 1}, rows 0 to {rows - 1}")
-    length = float(np.hypot(end[0] - start[0], end[1] - start[1]))
-    if length == 0:
-        raise InputError(f"start and end are one point, ({start[0]:g}, {start[1]:g}); name two")
-    share = np.linspace(0, 1, max(2, round(length) + 1))
-    xs, ys = (np.asarray(start[n] + share * (end[n] - start[n])) for n in (0, 1))
-    left = np.minimum(xs.astype(int), columns - 2)
-    top = np.minimum(ys.astype(int), rows - 2)
-    across, down = xs - left, ys - top
-
-    def sample(values: FloatArray) -> FloatArray:
-        total = np.zeros(len(share))
-        for i, along_y in ((0, 1 - down), (1, down)):
-            for j, along_x in ((0, 1 - across), (1, across)):
-                weight = along_y * along_x
-                total += np.where(weight > 0, weight * values[top + i, left + j], 0.0)
-        return total
-
-    return {
-        "column": xs,
-        "row": ys,
-        "distance": share * length * (pixel_um or 1.0),
-        "height_um": sample(surface.height_um),
-        "stderr_um": sample(surface.stderr_um),
-        "measured": np.asarray(sample(surface.measured.astype(np.float64)) > 0.999, np.float64),
-    }

@@ -101,7 +101,6 @@ def _fused_by_map(
     shots: StackImages, prefer: str, save_index: Path | None, force: bool, progress: Progress
 ) -> tuple[AnyArray, Frames, Sequence[str]]:
     """Return the picture with a preference at outlines, the frames, and notes; write the labels of the map."""
-    from ...filters.guided import enlarge
     from ...images.results import placing
     from ...stacks.estimate import estimate_stack
     from ...stacks.fuse import labels_of, write_labels
@@ -110,10 +109,8 @@ def _fused_by_map(
     frames = stack.steps["frames"]
     assert stack.fused is not None
     if save_index is not None:
-        known = stack.known.any()
-        best = stack.full_size()[0] if known else enlarge(stack.placed()[0], frames.shape, frames.factor)
         with placing(save_index, force=force) as file:
-            write_labels(file, labels_of(best, frames), frames)
+            write_labels(file, labels_of(stack.full_size()[0], frames), frames)
     return stack.fused, frames, stack.settings["notes"]
 
 

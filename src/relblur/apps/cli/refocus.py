@@ -52,7 +52,7 @@ def refocus(
     from ...photo.pipeline import prepare_pair
     from ...report.full_size import write_picture
     from ...stacks.frames import frames_of_pair
-    from ...stacks.pair import refocus_frames
+    from ...stacks.refocus import refocus_frames
 
     check_picture(output)
     check_images([first, second])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
-from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given
 from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
 
@@ -38,9 +38,6 @@ def stack(
         given("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
     ] = None,
     remove_tilt: Annotated[bool, given("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
-    profile: Annotated[
-        str | None, given("--profile", "Write a CSV of the heights along a line: column,row,column,row.", "VALUE")
-    ] = None,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
@@ -64,12 +61,10 @@ def stack(
     if align_only:
         align_frames(output, shots, files, force)
         return
-    if (remove_tilt or profile is not None) and shots.step_um is None:
-        raise UsageError("--remove-tilt and --profile need heights; add --step-um, the distance between two frames")
-    line = None if profile is None else tuple(numbers(profile, "--profile", 4))
+    if remove_tilt and shots.step_um is None:
+        raise UsageError("--remove-tilt needs heights; add --step-um, the distance between two frames")
     other = _other(shots, files, apply_to, apply_channel, preparing, options)
-    heights = shots.step_um is not None
-    names = stack_files(fuse=options.fuse, depth=True, heights=heights, profile=line is not None)
+    names = stack_files(fuse=options.fuse, depth=True, heights=shots.step_um is not None)
     names += (*([_OTHER] if other else []), *([PAGE_FILE] if report else []))
     refuse_to_replace(output, names, force)
     refuse_inputs((output / name for name in names), (*files, camera, apply_to))
@@ -79,7 +74,7 @@ def stack(
         arguments = options.arguments("channel", "time", "series", "focus_m", "step_um", "pixel_um")
         result = estimate_stack(shots, camera=model, **arguments, progress=progress, steps=True)
     with filling(output, force=force) as folder:
-        summary = _write(folder, result, files, remove_tilt, line)
+        summary = _write(folder, result, files, remove_tilt)
         if other is not None:
             _write_other(folder, result, other)
         if report:
@@ -111,9 +106,7 @@ def _other(
     return other
 
 
-def _write(
-    folder: Path, result: StackMap, files: list[Path], remove_tilt: bool, line: tuple[float, ...] | None
-) -> dict[str, Any]:
+def _write(folder: Path, result: StackMap, files: list[Path], remove_tilt: bool) -> dict[str, Any]:
     """Write the maps, pictures and heights of a stack and return its summary."""
     from ...report.full_size import write_heights
     from ...report.result_files import write_stack_files
@@ -124,7 +117,7 @@ def _write(
     summary = write_stack_files(folder, result, is_light, images=files)
     if result.step_um is not None and result.known.any():
         surface = surface_of(result)
-        summary["topography"] = write_heights(folder, result, surface.levelled() if remove_tilt else surface, line)
+        summary["topography"] = write_heights(folder, result, surface.levelled() if remove_tilt else surface)
         write_summary(folder, summary)
     return summary
 
@@ -136,7 +129,7 @@ def _write_other(folder: Path, result: StackMap, other: StackImages) -> None:
     from ...stacks.fuse import fuse_by_index
 
     frames = result.steps["frames"]
-    light = fuse_by_index(frames_of_channel(frames, other), *result.placed(), lambda share: None)
+    light = fuse_by_index(frames_of_channel(frames, other), result.index, result.index_stderr, lambda share: None)
     processing = f"fused by the index of another channel, from {other.name(0)}"
     write_picture(folder / _OTHER, light, frames.form, processing, result.pixel_um)
 

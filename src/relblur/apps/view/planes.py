@@ -102,15 +102,11 @@ def map_planes(result: BlurMap | DepthMap | StackMap) -> list[Plane]:
     elif isinstance(result, DepthMap):
         made = _both("depth", "depth", result.depth_m, result.depth_stderr_m, "depth", "m")
     else:
-        made = []
-        if result.known.any():
-            made += _both("index", "frame in focus", result.index, result.index_stderr, "level", "frames")
+        made = _both("index", "frame in focus", result.index, result.index_stderr, "level", "frames")
         if result.depth_m is not None and result.depth_stderr_m is not None:
             made += _both("depth", "depth", result.depth_m, result.depth_stderr_m, "depth", "m")
         elif result.height_um is not None and result.height_stderr_um is not None:
             made += _both("height", "height", result.height_um, result.height_stderr_um, "level", "µm")
-        if result.blur_map is not None:
-            made += _blur_planes(result.blur_map)
     return [*made, Plane("flags", "flags", "flags", np.asarray(result.flags, np.uint8))]
 
 
@@ -168,12 +164,10 @@ def quantities_of(blur_map: BlurMap | None, depth_map: DepthMap | None, stack: S
     """Return the maps of which boxes, lines and the page's read-outs have numbers."""
     found: dict[str, Quantity] = {}
     if stack is not None:
-        if stack.known.any():
-            found["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
+        found["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
         quantity, unit, values, stderr = stack.best
         if unit in ("m", "µm"):
             found[quantity] = Quantity(values, stderr, unit, quantity)
-        blur_map = blur_map or stack.blur_map
     if blur_map is not None:
         window = _window(blur_map.settings, 1)
         found["sigma"] = Quantity(blur_map.sigma, blur_map.sigma_stderr, "px", "relative blur", window)

@@ -179,17 +179,16 @@ class Page:
         """Return the numbers of a pixel and its curve."""
         column, row = _whole(request, "x", "y")
         now = self.session.now
-        if now.stack is not None and (now.stack.blur_map is None or now.stack.known.any()):
+        if now.stack is not None:
             frames = now.aligned.frames if now.aligned is not None else None
             return Json(await asyncio.to_thread(pixel_of_stack, frames, now.stack, row, column))
         return await self._of_pair(describe_pixel, row, column)
 
     async def _of_pair(self, describe: Callable[..., dict[str, Any]], row: int, column: int) -> Response:
         now = self.session.now
-        blur_map = now.blur_map if now.stack is None else now.stack.blur_map
-        if blur_map is None:
+        if now.blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
-        return Json(await asyncio.to_thread(describe, now.pair, blur_map, row, column))
+        return Json(await asyncio.to_thread(describe, now.pair, now.blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
         """Return mean, spread and plane of a box."""

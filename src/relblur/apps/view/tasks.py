@@ -187,7 +187,7 @@ def export(
         is_light = frames is None or frames.is_light
         write_stack_files(target, measured, is_light, images=files)
         if measured.step_um is not None and measured.known.any():
-            write_heights(target, measured, surface_of(measured), None)
+            write_heights(target, measured, surface_of(measured))
     elif pair is not None:
         write_blur_files(target, pair, measured)
         write_relative_depth(target, measured)
@@ -208,12 +208,12 @@ def _write_labels(path: Path, measured: BlurMap | StackMap, frames: Frames, stro
     from ...filters.guided import enlarge
     from ...stacks.fuse import labels_of
 
-    if isinstance(measured, StackMap) and measured.known.any():
+    if isinstance(measured, StackMap):
         index = measured.full_size()[0] if measured.fused is not None else measured.index
     else:
-        pair = measured if isinstance(measured, BlurMap) else measured.blur_map
-        assert pair is not None
-        index = enlarge((pair.variance_difference < 0).astype(np.float32), frames.shape, frames.factor, nearest=True)
+        index = enlarge(
+            (measured.variance_difference < 0).astype(np.float32), frames.shape, frames.factor, nearest=True
+        )
     write_labels(path, labels_with(labels_of(index, frames), strokes), frames)
 
 
