@@ -38,8 +38,9 @@ LEAVE_BELOW_PX = 0.05
 #: Minimum correlation of two aligned images of one scene, at low resolution.
 LEAST_CORRELATION = 0.5
 
-#: Largest fraction of the difference that an accepted motion leaves (root mean square).
-ACCEPT_BELOW = 0.95
+#: Largest fraction of the difference (root mean square) that an accepted motion leaves if it is larger than the second
+#: number (px). Smaller motions need not reduce it clearly.
+ACCEPT_BELOW, CLEAR_FROM_PX = 0.95, 1.0
 
 #: Size (pixels) of the coarsest copies that are registered.
 COARSE_PIXELS = 20_000
@@ -136,10 +137,11 @@ def find_motion(
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
     left = None if chosen == "none" else _remaining((one, two, mask), warp, chosen, blur)
-    rejected = left is not None and left > ACCEPT_BELOW
+    motion = replace(_motion(warp, chosen, factor, shape, fit.correlation, warp), left=left)
+    rejected = left is not None and left >= (1 if motion.largest_px < CLEAR_FROM_PX else ACCEPT_BELOW)
     accepted = np.eye(2, 3) if rejected else warp
-    motion = _motion(accepted, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
-    motion = replace(motion, left=left)
+    if rejected:
+        motion = replace(motion, transform=np.eye(3), model="none")
     if rejected and model != "bent":
         return motion
     if model == "bent" or (model == "auto" and fit.equal is not None and is_bent(fit.equal)):

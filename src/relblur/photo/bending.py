@@ -113,7 +113,7 @@ def block_weights(residual: FloatArray, slopes: list[FloatArray], use: BoolArray
     floor = TEXTURED * float(texture.sum()) / max(int(use.sum()), 1) + 1e-300
     left, texture = (cv2.blur(each, (BLOCK, BLOCK)) for each in (use * residual**2, texture))
     square_px = left / (texture + floor)
-    usual = max(USUAL_PX**2, USUAL_TIMES**2 * float(np.median(square_px[use])))
+    usual = max(USUAL_PX**2, USUAL_TIMES**2 * float(np.median(square_px[use])) if use.any() else 0.0)
     return np.asarray(1 / (1 + (square_px / usual) ** 2))
 
 
