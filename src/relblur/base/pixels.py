@@ -28,11 +28,9 @@ __all__ = [
     "Usual",
     "as_integers",
     "clipped_pixels",
-    "far_pixels",
     "full_scale",
     "grey",
     "hot_pixels",
-    "most_faults",
     "no_data",
     "sample_step",
     "unit_float",
@@ -174,25 +172,19 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 
 
 def hot_pixels(
-    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual], most: tuple[float, float] | None = None
+    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual]
 ) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
     """Return (rows, columns) of the hot pixels of each of two finite (H, W, C) pictures.
 
-    A picture with more than ``most`` pixels far beyond its range has no hot ones; the default is :func:`most_faults`.
+    A picture with too many pixels far beyond its range has no hot ones.
     """
-    most = (most_faults(first.shape[:2]),) * 2 if most is None else most
-    lone = [_lone(image, of, limit) for image, of, limit in zip((first, second), usual, most, strict=True)]
+    lone = [_lone(image, of) for image, of in zip((first, second), usual, strict=True)]
     one = _confirmed(first, second, lone[0], lone[1], usual)
     two = _confirmed(second, first, lone[1], lone[0], usual[::-1])
     return one, two
 
 
-def most_faults(shape: tuple[int, ...]) -> float:
-    """Return the largest number of faults of a picture of this shape."""
-    return max(FEW * shape[0] * shape[1], HANDFUL)
-
-
-def far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
+def _far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
     """Return (rows, columns) of pixels far beyond the range of their picture."""
     none = np.zeros(0, np.intp), np.zeros(0, np.intp)
     limit = usual.hot_from
@@ -204,11 +196,11 @@ def far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
     return rows, columns
 
 
-def _lone(image: AnyArray, usual: Usual, most: float) -> tuple[AnyArray, AnyArray]:
+def _lone(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
     """Return (rows, columns) of single pixels far beyond the range of their picture."""
-    rows, columns = far_pixels(image, usual)
+    rows, columns = _far_pixels(image, usual)
     height, width = image.shape[:2]
-    if len(rows) > most:
+    if len(rows) > max(FEW * height * width, HANDFUL):
         return rows[:0], columns[:0]
     here = usual.deviation(image[rows, columns])
     around = np.zeros_like(here)
