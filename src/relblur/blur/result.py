@@ -109,23 +109,13 @@ def percentiles(values: AnyArray) -> dict[str, float] | None:
     return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(known, (5, 50, 95)), strict=True)}
 
 
-_REASONS = {
-    Flag.INVALID: "its pixels are not finite, hot or declared unusable; look at the two images",
-    Flag.CLIPPED: "both images are clipped there; expose less",
-    Flag.FLAT: "the images show too little texture, or nothing in common; check that they are a pair, and its noise",
-    Flag.EQUAL: "neither image is the sharper one; check that they are not the same",
-    Flag.OUT_OF_RANGE: "the camera cannot have made such blur at any distance; check the camera file, and the order",
-}
-
-
 def refuse_empty_map(values: FloatArray, flags: FlagArray) -> None:
-    """Raise an error with the most frequent reason if a map has no value at any pixel."""
-    if np.isfinite(values).any():
-        return
-    counts = {flag: int(has_flag(flags, flag).sum()) for flag in _REASONS}
-    largest = max(counts, key=lambda flag: counts[flag])
-    share = counts[largest] / flags.size
-    raise InputError(f"no pixel of the pair has an answer ({share:.0%} of them: {_REASONS[largest]})")
+    """Raise an error with the shares of the flags if a map has no value at any pixel."""
+    if not np.isfinite(values).any():
+        raise InputError(
+            f"no pixel of the pair has an answer ({describe_flags(flags)}); the two images must show one scene, with "
+            "texture and another focus or aperture"
+        )
 
 
 def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: FlagArray) -> FlagArray:
