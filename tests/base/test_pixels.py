@@ -203,7 +203,7 @@ def folder(pair, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["estimate", "flat.npy", "same.npy", "-m", "window", "--align", "off", "-o", "out"], "(flat 100 %)"),
+        (["estimate", "flat.npy", "same.npy", "-m", "window", "--align", "off", "-o", "out"], "(flat 100.0 %)"),
         (["evaluate", "second.npy", "same.npy"], "neither image is sharper anywhere"),
     ],
 )

@@ -110,7 +110,7 @@ def test_workers_do_not_matter(sharper):
 
 
 def test_results_are_views_of_the_stream_until_copied():
-    with Stream(SMALL.shape) as stream:
+    with Stream(SMALL.shape, workers=1) as stream:
         one = stream.process(SMALL, synth.blur_with_map(SMALL, 1.0))
         kept = one.copy()
         size = stream.nbytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from types import TracebackType
 from typing import Any
@@ -110,7 +111,7 @@ class Stream:
         self._curve = None if gamma is None else power_curve(as_positive(gamma, "gamma"))
         threads = count_workers(workers)
         kernels()  # raises an error if they are not built
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._closed = False
         self._engine = WindowEngine(size, self._shape[2], side, int(window), float(max_sigma), threads)
         self._rig = None if calibration is None else self._make_rig(calibration)
@@ -167,6 +168,8 @@ class Stream:
         if self._curve is not None and not self._curve.is_linear:
             (one, noise_one), (two, noise_two) = _as_light(one, self._curve), _as_light(two, self._curve)
             noise = (max(noise_one, noise_two) or None) if noise is None else noise
+        if self._process != os.getpid():  # forked: no thread of this process can release the lock
+            self._lock, self._process = threading.Lock(), os.getpid()
         with self._lock:
             if self._closed:
                 raise InputError("this stream is closed; make a new one")
