@@ -75,8 +75,9 @@ def _lens() -> Any:
     axis.plot([sensor, sensor], [-24, 34], color="black", linewidth=2.2)
     axis.plot([-FOCUSED, -FOCUSED], [-26, 26], color="0.5", linewidth=1, linestyle="--")
     axis.plot([sensor + 4, sensor + 4], [-radius, radius], color=RED, linewidth=3)
+    axis.plot([FOCAL_LENGTH], [0], "x", color="#2060c0")
     for x, y, text, colour in (
-        (FOCAL_LENGTH, -3, "f", "#2060c0"),
+        (FOCAL_LENGTH, -7, "f", "#2060c0"),
         (sensor + 11, 1, "C", RED),
         (-7, half + 5, "A", "black"),
         (sensor, 37, "image plane", "black"),
