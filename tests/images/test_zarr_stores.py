@@ -202,3 +202,15 @@ def test_a_chunk_of_a_map_that_unpacks_to_too_much_is_refused(tmp_path):
     (path / "flags" / "c" / "0" / "0").write_bytes(_by("zstd", 100_000_000))
     with pytest.raises(RelblurError, match="damaged"):
         relblur.load(path).flags.compute()
+
+
+def test_a_stack_in_a_zarr_is_no_map(tmp_path):
+    from relblur.apps.view.files import Images, SavedResult, open_paths
+
+    assert isinstance(open_paths([_map(tmp_path / "map.zarr")]), SavedResult)
+    for version in (2, 3):
+        group = zarr.open_group(tmp_path / f"{version}.zarr", mode="w", zarr_format=version)
+        group.create_array("0", data=np.zeros((3, 20, 24), "u1"))
+        images = [{"axes": [{"name": name} for name in "zyx"], "datasets": [{"path": "0"}]}]
+        group.attrs.update({"multiscales": images} if version == 2 else {"ome": {"multiscales": images}})
+        assert isinstance(open_paths([tmp_path / f"{version}.zarr"]), Images)

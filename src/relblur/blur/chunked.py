@@ -29,7 +29,7 @@ from .methods import METHOD_TABLE
 from .request import Answer, Request, no_progress
 from .tiles import Region, Tile
 
-__all__ = ["STORED", "estimate_chunked", "later", "lazy_map", "read_zarr_map"]
+__all__ = ["STORED", "estimate_chunked", "later", "lazy_map", "map_description", "read_zarr_map"]
 
 #: The arrays of a map on disk, with their types. The rounding of single precision (1e-7) is far below the errors.
 STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u2", "sharper": "i1"}
@@ -166,15 +166,21 @@ def _form(array: Any) -> AnyArray:
     return np.broadcast_to(np.zeros((), array.dtype), array.shape)
 
 
+def map_description(path: PathLike) -> dict[str, Any] | None:
+    """Return the description of a map that relblur wrote as a Zarr; None for anything else."""
+    node = read_zarr_node(path)
+    about = node.attributes.get("relblur") if node is not None else None
+    return about if isinstance(about, dict) and about.get("format") == FORMAT else None
+
+
 def read_zarr_map(path: PathLike) -> BlurMap:
     """Return the map in a Zarr as a lazy map."""
     if find_spec("zarr") is None or find_spec("dask") is None:
         raise MissingDependencyError("a map in a Zarr needs zarr and dask; run: pip install 'relblur[cluster]'")
     import dask.array as da
 
-    node = read_zarr_node(path)
-    about = node.attributes.get("relblur") if node is not None else None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    about = map_description(path)
+    if about is None:
         raise FileError(f"{path} is not a map that relblur wrote; relblur estimate A B -o NAME.zarr makes one")
     check_format(path, about, FORMAT, FORMAT_VERSION)
     stored = [open_zarr_array(os.path.join(path, name)) for name in STORED]

@@ -15,11 +15,11 @@ import numpy as np
 from ...base._typing import UInt8Array
 from ...base.errors import FileError, InputError
 from ...blur.blur_map import BlurMap
+from ...blur.chunked import map_description
 from ...depth.camera import Camera
 from ...depth.depth_map import DepthMap
 from ...images.images import RAW_SUFFIXES, READ_SUFFIXES
 from ...images.planes import is_stack_file
-from ...images.zarr_arrays import is_zarr
 from ...report.batch import files_of
 from ...report.io import load
 from ...stacks.stack_map import StackMap
@@ -108,7 +108,7 @@ def open_paths(paths: Sequence[Path], names: Sequence[str] = ()) -> Images | Sav
         (path,), name = paths, names[0] if names else paths[0].name or str(paths[0])
         if path.is_dir() and any((path / each).is_file() for each in _RESULTS):
             return _saved([path / each for each in _RESULTS if (path / each).is_file()], name)
-        if path.suffix.lower() == ".npz" or is_zarr(path):
+        if path.suffix.lower() == ".npz" or map_description(path) is not None:
             return _saved([path], name)
         if is_stack_file(path):
             return Images((path,), (name,), kind)
