@@ -55,9 +55,9 @@ MOST_RANGES = 3.0
 #: Degree of the displacement that is fitted at equal blur, for models other than affine.
 _DEGREES = {"translation": 0}
 
-#: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture): blur measured on
-#: a badly aligned pair is wrong.
-CONVERGED_PX = 0.02
+#: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture), and measure the
+#: blur again if it changed it by more than the second: blur measured on a badly aligned pair is wrong.
+CONVERGED_PX, LOOK_AGAIN_PX = 0.005, 0.1
 #: Maximum number of fits at equal blur.
 _ROUNDS = 3
 
@@ -125,11 +125,13 @@ def find_motion(
         correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
-    for turn in range(_ROUNDS):
+    change_px = 0.0
+    for _ in range(_ROUNDS):
         start = warp
-        fit = _without_blur((one, two, mask), start, model, blur, again=turn > 0)
+        fit = _without_blur((one, two, mask), start, model, blur, again=change_px > LOOK_AGAIN_PX)
         chosen, warp = simplest(fit.warp, model, fit.information, factor)
-        if factor * size(warp - start, fit.information) < CONVERGED_PX:
+        change_px = factor * size(warp - start, fit.information)
+        if change_px < CONVERGED_PX:
             break
     if fit.correlation < LEAST_CORRELATION:
         raise AlignmentError(
