@@ -74,10 +74,6 @@ def test_pages_of_evidence_begin_with_a_plot_and_their_tables_are_small():
             assert {len(row) for row in section.rows} == {len(section.columns)}, section.title
 
 
-#: Sentences of these are long for their symbols.
-NOT_PROSE = {"method.md"}
-
-
 def _prose(page):
     text = re.sub(r"<!--.*?-->", "", page.read_text(), flags=re.DOTALL)
     text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -92,8 +88,7 @@ def test_lines_and_sentences_are_short(page):
     assert [line for line in lines if len(line) > 100 and not line.startswith(("|", "!", "    "))] == []
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*:]|\d+\.) )", _prose(page))
     sentences = [each for block in blocks for each in re.split(r"(?<!Fig)(?<=[.:?!])\s+", " ".join(block.split()))]
-    if page.name not in NOT_PROSE:
-        assert [each for each in sentences if len(each.split()) > 30] == []
+    assert [each for each in sentences if len(each.split()) > 30] == []
 
 
 def test_every_command_and_option_is_in_the_reference():
