@@ -59,7 +59,7 @@ COST = {
     "field.uncertainty": {"INTERPOLATION"},
     "blur.dense.coherence": {"_ARITHMETIC", "_VARIANCES"},
     "blur.dense.family": {"_STRIDE", "_SQUARES", "_SQUARE"},
-    "blur.dense.noise": {"ROUNDING", "MOST_NOISE", "EVERY"},
+    "blur.dense.noise": {"ROUNDING", "MOST_NOISE", "BAND_ROWS", "EVERY"},
     "blur.dense.residuals": {"_FREQUENCIES"},
     "blur.dense.run": {"MARGIN", "PASSAGE", "PATCHES", "PATCH"},
     "depth.equal_blur.candidates": {"CIRCLE_STEP_PX", "LEAST_LEVELS", "MOST_LEVELS"},

@@ -52,8 +52,8 @@ FLATTEST, OF_QUANTILE = 20, 1.39
 LEAST_RESIDUAL = 1.3
 #: Ratio of two bounds (variances) from which on they differ, and the largest ratio of the noise of two images.
 TELLING, MOST_UNEQUAL = 1.5, 100.0
-#: The likelihood is computed at one of so many rows and columns.
-EVERY = 2
+#: Rows of the bands on which the likelihood is computed, and their distance.
+BAND_ROWS, EVERY = 10, 40
 #: Least drop of the mean negative log-likelihood (nats) for unequal noise. Chosen on brick, coffee, camera.
 DOUBT = 0.005
 #: Relative error of a minimum read off a parabola through three levels, and the most that one residual's square counts.
@@ -196,11 +196,13 @@ def _drop(stack: Residuals, *noises: PairNoise) -> float:
     It is taken over the textured half of a pair at its best blurs.  ``e^2``, averaged over 5 x 5 pixels, is that at the
     vertex of the parabola through three levels.
     """
-    planes, some = stack.planes, (slice(None, None, EVERY), slice(None, None, EVERY))
-    change = box(np.square(planes[:, -1] - planes[:, 0]).sum(axis=0), 5)[some]
+    some = _bands(stack.planes)
+    change: Array = box(np.square(some[:, -1] - some[:, 0]).sum(axis=0), 5)
     textured = change >= np.median(change)
+    inside = np.arange(len(change)) % BAND_ROWS
+    textured &= ((inside >= 2) & (inside < BAND_ROWS - 2))[:, None] | (len(change) < EVERY)
     variances = [np.add(*noise.variances(stack.levels, stack.gain)) for noise in noises]
-    powers = [box(np.square(planes[:, k]).mean(axis=0), 5)[some][textured] for k in range(planes.shape[1])]
+    powers = [box(np.square(some[:, k]).mean(axis=0), 5)[textured] for k in range(some.shape[1])]
     best = np.full((len(noises), powers[0].size), np.inf, np.float32)
     for k in range(1, len(powers) - 1):
         below, here, above = powers[k - 1 : k + 2]
@@ -212,3 +214,12 @@ def _drop(stack: Residuals, *noises: PairNoise) -> float:
             np.minimum(cost, np.minimum(least / v, MISFIT) + np.log(v), out=cost)
     one, two = best.mean(axis=1, dtype=np.float64)
     return float(one - two)
+
+
+def _bands(residuals: Array) -> Array:
+    """Return some of the rows of a (channels, levels, H, W) stack, all if there are few."""
+    count = residuals.shape[2] // EVERY
+    if count == 0:
+        return residuals
+    rows = residuals[:, :, : count * EVERY].reshape(*residuals.shape[:2], count, EVERY, -1)[:, :, :, :BAND_ROWS]
+    return np.ascontiguousarray(rows).reshape(*residuals.shape[:2], count * BAND_ROWS, -1)
