@@ -60,8 +60,9 @@ def detail_of(light: AnyArray, top: float, step: int) -> list[AnyArray]:
     scale = 1
     while True:
         fine = cv2.Laplacian(image, cv2.CV_32F, borderType=cv2.BORDER_REFLECT)
-        energy = np.square(fine, out=fine)
-        energy = cv2.transform(energy, np.ones((1, energy.shape[2]))) if energy.ndim == 3 else energy
+        np.square(fine, out=fine)
+        energy = cv2.transform(fine, np.ones((1, fine.shape[2]))) if fine.ndim == 3 else fine
+        del fine
         width = _WINDOWS[min(len(levels), len(_WINDOWS) - 1)]
         energy = cv2.GaussianBlur(energy, (0, 0), width, borderType=cv2.BORDER_REFLECT)
         stride = max(1, step // scale)

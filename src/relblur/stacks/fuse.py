@@ -61,15 +61,19 @@ def fuse_by_detail(frames: Frames, progress: Progress, *, preferred: Preference 
     keeps = 4 * count * frames.shape[0] * frames.shape[1] * channels <= _KEPT_BYTES
     kept: list[_Lit] = []
     levels: list[AnyArray] = []
-    for number, (light, inside) in enumerate(_lights(frames)):
+    lights = _lights(frames)
+    for number in range(count):
+        light, inside = next(lights)
         detail = detail_of(light, top, step)
         levels = levels or [np.empty((count, *energy.shape), np.float32) for energy in detail]
         for level, energy in zip(levels, detail, strict=True):
             level[number] = energy
         if keeps:
             kept.append((light, inside))
+        del light, inside  # before the next frame is read
         progress(0.5 * (number + 1) / count)
     odds = log_odds(levels)
+    del levels
     odds -= odds.max(axis=0)
     np.maximum(odds, np.float32(_LEAST_LOG), out=odds)
 
@@ -183,7 +187,9 @@ def _mixed(
 
     total: AnyArray = np.empty(0)
     mass: AnyArray = np.empty(0)
-    for number, (light, inside) in enumerate(lights):
+    lights = iter(lights)
+    for number in range(len(frames.frames)):
+        light, inside = next(lights)
         weight = np.asarray(log_weight(number), np.float32)
         if inside is not None:
             weight[~inside] = _LEAST_LOG
@@ -194,6 +200,7 @@ def _mixed(
         for top in range(0, len(light), _ROWS):  # products of a band stay in the processor's cache
             rows = slice(top, top + _ROWS)
             total[rows] += weight[rows, :, None] * light[rows]
+        del light, inside
         progress((number + 1) / len(frames.frames))
     for top in range(0, len(total), _ROWS):
         total[top : top + _ROWS] /= mass[top : top + _ROWS, :, None]
