@@ -47,7 +47,7 @@ def _map(value: float) -> BlurMap:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("force", ["fresh", "force"])
-@pytest.mark.parametrize(("scenario", "moments"), [("file", 2), ("files", 20), ("batch", 35), ("folder", 10)])
+@pytest.mark.parametrize(("scenario", "moments"), [("file", 2), ("files", 20), ("batch", 25), ("folder", 10)])
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
     if (scenario, force) == ("folder", "force"):
         pytest.skip("a folder of results is not replaced")

@@ -275,10 +275,9 @@ def fill_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray |
     filled = [_filled(image, good) for image, good in zip(images, goods, strict=True)]
     usual = (usual_values(filled[0], good=goods[0]), usual_values(filled[1], good=goods[1]))
     for index, hot in enumerate(hot_pixels(filled[0], filled[1], usual)):
-        if len(hot[0]):
+        if hot is not None and hot.any():
             good = goods[index]
-            good = np.ones(images[0].shape[:2], dtype=bool) if good is None else good
-            good[hot] = False
+            good = ~hot if good is None else good & ~hot
             goods[index], filled[index] = good, without_gaps(images[index], good)
     known = [good for good in goods if good is not None]
     return filled, np.logical_and.reduce(known) if known else None

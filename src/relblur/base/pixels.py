@@ -34,7 +34,6 @@ __all__ = [
     "no_data",
     "sample_step",
     "unit_float",
-    "usual_of",
     "usual_values",
     "without_gaps",
 ]
@@ -135,17 +134,6 @@ def usual_values(image: AnyArray, sample: int = _SAMPLE, good: BoolArray | None 
     values = _finite(image[::step, ::step] if good is None else image[::step, ::step][good[::step, ::step]])
     if not values.size:
         values = _finite(image if good is None else image[good])
-    return usual_of(values)
-
-
-def sample_step(shape: tuple[int, ...], sample: int = _SAMPLE) -> int:
-    """Return the step, in rows and columns, between the pixels of a sample."""
-    return max(1, int(np.sqrt(shape[0] * shape[1] / sample)))
-
-
-def usual_of(sample: AnyArray) -> Usual:
-    """Return the :class:`Usual` values of a picture, from a sample."""
-    values = _finite(sample)
     if not values.size:
         return Usual(0.0, 0.0, 0.0, 0.0)
     values.sort()
@@ -154,6 +142,11 @@ def usual_of(sample: AnyArray) -> Usual:
     sizes = np.sort(np.abs(values[values != 0]))
     size = float(sizes[sizes.size // 2]) if sizes.size else 0.0
     return Usual(float(values[len(values) // 2]), span, core, size)
+
+
+def sample_step(shape: tuple[int, ...], sample: int = _SAMPLE) -> int:
+    """Return the step, in rows and columns, between the pixels of a sample."""
+    return max(1, int(np.sqrt(shape[0] * shape[1] / sample)))
 
 
 def _finite(part: AnyArray) -> FloatArray:
@@ -173,60 +166,36 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 
 def hot_pixels(
     first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual]
-) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
-    """Return (rows, columns) of the hot pixels of each of two finite (H, W, C) pictures.
+) -> tuple[BoolArray | None, BoolArray | None]:
+    """Return maps of the hot pixels of two finite (H, W, C) pictures; None without any.
 
-    A picture with too many pixels far beyond its range has no hot ones.
+    The other picture has nothing unusual at a hot pixel, or the same fault.
     """
-    lone = [_lone(image, of) for image, of in zip((first, second), usual, strict=True)]
-    one = _confirmed(first, second, lone[0], lone[1], usual)
-    two = _confirmed(second, first, lone[1], lone[0], usual[::-1])
-    return one, two
+    images = (first, second)
+    lone = [_lone(image, of) for image, of in zip(images, usual, strict=True)]
+    hot: list[BoolArray | None] = []
+    for i, alone in enumerate(lone):
+        if alone is not None:
+            excess, there = usual[i].deviation(images[i]), usual[1 - i].deviation(images[1 - i])
+            absent = there <= np.maximum(usual[1 - i].span, ABSENT * excess)
+            both = lone[1 - i]
+            alone = alone & (absent if both is None else absent | both)
+        hot.append(alone)
+    return hot[0], hot[1]
 
 
-def _far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
-    """Return (rows, columns) of pixels far beyond the range of their picture."""
-    none = np.zeros(0, np.intp), np.zeros(0, np.intp)
-    limit = usual.hot_from
+def _lone(image: AnyArray, usual: Usual) -> BoolArray | None:
+    """Return a map of single pixels far beyond the range of their picture, None without any."""
     if image.dtype.itemsize == 1:  # 8 bits hold no such contrast
-        return none
-    if float(image.max()) - usual.middle <= limit and usual.middle - float(image.min()) <= limit:
-        return none
-    rows, columns = np.nonzero(usual.deviation(image) > limit)
-    return rows, columns
+        return None
+    if max(float(image.max()) - usual.middle, usual.middle - float(image.min())) <= usual.hot_from:
+        return None
+    from scipy import ndimage
 
-
-def _lone(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
-    """Return (rows, columns) of single pixels far beyond the range of their picture."""
-    rows, columns = _far_pixels(image, usual)
-    height, width = image.shape[:2]
-    if len(rows) > max(FEW * height * width, HANDFUL):
-        return rows[:0], columns[:0]
-    here = usual.deviation(image[rows, columns])
-    around = np.zeros_like(here)
-    for down in (-1, 0, 1):
-        for right in (-1, 0, 1):
-            r, c = rows + down, columns + right
-            inside = (r >= 0) & (r < height) & (c >= 0) & (c < width) & bool(down or right)
-            r, c = r.clip(0, height - 1), c.clip(0, width - 1)
-            np.maximum(around, np.where(inside, usual.deviation(image[r, c]), 0.0), out=around)
-    alone = here > LENS * around
-    return rows[alone], columns[alone]
-
-
-def _confirmed(
-    image: AnyArray,
-    other: AnyArray,
-    lone: tuple[AnyArray, AnyArray],
-    lone_in_other: tuple[AnyArray, AnyArray],
-    usual: tuple[Usual, Usual],
-) -> tuple[AnyArray, AnyArray]:
-    """Return the lone pixels that are hot: the other picture has nothing unusual there, or the same fault."""
-    rows, columns = lone
-    if not len(rows):
-        return lone
-    excess, there = usual[0].deviation(image[rows, columns]), usual[1].deviation(other[rows, columns])
-    same = set(zip(*(place.tolist() for place in lone_in_other), strict=True))
-    both = np.array([place in same for place in zip(rows.tolist(), columns.tolist(), strict=True)])
-    hot = both | (there <= np.maximum(usual[1].span, ABSENT * excess))
-    return rows[hot], columns[hot]
+    here = usual.deviation(image)
+    far = here > usual.hot_from
+    if far.sum() > max(FEW * far.size, HANDFUL):
+        return None
+    neighbours = np.ones((3, 3), bool)
+    neighbours[1, 1] = False
+    return np.asarray(far & (here > LENS * ndimage.maximum_filter(here, footprint=neighbours, mode="constant")))

@@ -10,6 +10,7 @@ import importlib
 import io
 import logging
 import os
+import sys
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -64,15 +65,23 @@ def needed(source: Source, kind: str) -> None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
+#: Largest number of reads before a decoder has the size of a picture; a JPEG has some hundred segments.
+_MOST_READS = 50_000
+
+
 class _Clocked(io.BytesIO):
-    """The bytes of a file, with a limit on the time of a decoder."""
+    """The bytes of a file, with limits on the time and the number of reads of a decoder."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.whole())
         self._source = source
+        self.reads_left = _MOST_READS
 
     def read(self, size: int | None = -1, /) -> bytes:
         self._source.check_time()
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise FileError(f"{self._source.path} is damaged or incomplete: what is before its pixels has no end")
         return super().read(size)
 
 
@@ -91,6 +100,7 @@ def open_picture(source: Source, kind: str) -> Any:
         picture = getattr(importlib.import_module(f"PIL.{module}"), name)(content)
         depth = 2 if _is_deep(picture) else 1
         channels = 3 if picture.mode == "P" else len(picture.getbands())
+    content.reads_left = sys.maxsize
     width, height = picture.size
     source.check_pixels(height, width)
     source.check_expansion(depth * height * width * channels, lossy=kind in _LOSSY)
