@@ -70,12 +70,11 @@ def test_prefiltered_maps_have_prefiltered_curves(texture):
 def test_a_pair_is_followed_by_row_and_column(noise_pair):
     pair = relblur.ComparablePair(*noise_pair)
     wanted = pixel_curve(*noise_pair, 30, 40)
-    curve = pixel_curve(pair, 30, 40)
-    assert (curve.row, curve.column) == (30, 40)
-    np.testing.assert_array_equal(curve.blurred, wanted.blurred)
-    for others in ((), (None, 30, 40), (noise_pair[1], 30, 40)):
-        with pytest.raises(relblur.InputError, match=r"call pixel_curve\(pair, row, column\)"):
-            pixel_curve(pair, *others)
+    for curve in (pixel_curve(pair, 30, 40), pixel_curve(pair, row=30, column=40)):
+        assert (curve.row, curve.column) == (30, 40)
+        np.testing.assert_array_equal(curve.blurred, wanted.blurred)
+    with pytest.raises(relblur.InputError, match=r"call pixel_curve\(pair, row, column\)"):
+        pixel_curve(pair, noise_pair[1], 30, 40)
     with pytest.raises(relblur.InputError, match=r"column must be a whole number from 0 to 89, got None"):
         pixel_curve(*noise_pair, 30)
 

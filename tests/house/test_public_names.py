@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 
 import relblur
@@ -142,9 +143,12 @@ def test_flags_keep_their_stored_values():
     assert {flag.name: flag.value for flag in relblur.Flag} == {name: 1 << bit for bit, name in enumerate(names)}
 
 
+PAIR = tuple(np.random.default_rng(0).random((2, 24, 32)))
 #: Former calls, and the call that their warning prints.
 FORMER = [
     *((lambda name=name: getattr(relblur, name), f"relblur.paper.{name}") for name in PAPER),
+    (lambda: relblur.estimate_blur(*PAIR, steps={}), "steps=True).steps"),
+    (lambda: relblur.estimate_blur(*PAIR, method="window", sigmas=[0.5, 2.0]), "max_sigma=2"),
 ]
 
 

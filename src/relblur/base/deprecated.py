@@ -9,4 +9,4 @@ __all__ = ["warn_of_old_call"]
 
 def warn_of_old_call(old: str, new: str, stacklevel: int = 3) -> None:
     """Warn that a call is deprecated and print its replacement; the default level is the caller's caller."""
-    warnings.warn(f"{old} is deprecated and ends with relblur 1.1; call {new}", DeprecationWarning, stacklevel + 1)
+    warnings.warn(f"{old} is deprecated and ends with relblur 1.1; use {new}", DeprecationWarning, stacklevel + 1)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..base._typing import ArrayLike, FloatArray, Progress
+from ..base.deprecated import warn_of_old_call
 from ..base.errors import InputError
 from ..base.inputs import is_chunked
 from ..kernels import as_engine
@@ -42,7 +45,7 @@ def estimate_blur(
     engine: str = Estimating.engine,
     workers: int | None = Estimating.workers,
     progress: Progress | None = None,
-    steps: bool = False,
+    steps: bool | dict[str, FloatArray] = False,
 ) -> BlurMap:
     """Estimate, at every pixel, how much blurrier one image is than the other.
 
@@ -128,6 +131,13 @@ def estimate_blur(
     1.5
     """
     given = Given.of(Given(first, second, valid, clipped, channel_axis, noise, linear))
+    if sigmas is not None and method != "paper":
+        max_sigma, sigmas = float(np.max(np.asarray(sigmas))), None
+        warn_of_old_call(f'sigmas with method="{method}"', f"max_sigma={max_sigma:g}", 2)
+    kept: dict[str, FloatArray] = {}
+    if not isinstance(steps, bool):
+        warn_of_old_call("steps={}", "estimate_blur(first, second, steps=True).steps", 2)
+        kept, steps = steps, True
     if given.pair is not None and sharper == "auto":
         sharper = given.pair.sharper
     options = Estimating(
@@ -156,7 +166,6 @@ def estimate_blur(
         _, answer = answer_of(options, raw, part_of(report, 0, 2))
         raw = without_compression(raw, given.pair, answer.s, answer.notes["kernel"])
         report = part_of(report, 1, 2)
-    kept: dict[str, FloatArray] = {}
     request, answer = answer_of(options, raw, report, kept if steps else None)
     model_warnings = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
     further = {**given.settings, "model_warnings": model_warnings} if model_warnings else given.settings

@@ -154,9 +154,10 @@ def pixel_curve(
     (True, 1.5)
     """
     if isinstance(first, ComparablePair):
-        if column is not None or second is None:
+        if second is not None and column is not None:
             raise InputError("a pair holds both images; call pixel_curve(pair, row, column)")
-        second, row, column = None, second, row
+        if second is not None:
+            second, row, column = None, second, row
     given = Given.of(Given(first, second, valid, channel_axis=channel_axis))
     raw, shape = _uncut(given)
     for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):

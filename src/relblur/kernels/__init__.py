@@ -7,22 +7,22 @@ engine. ``"auto"`` is ``compiled`` if it is built and has loops for the method, 
 
 from __future__ import annotations
 
-import warnings
-
 from ..base.arguments import as_choice
+from ..base.deprecated import warn_of_old_call
 from .compiled import kernels, why_not_compiled
 
 __all__ = ["ENGINES", "as_engine", "resolve_engine"]
 
 ENGINES = ("auto", "opencv", "compiled")
+#: Former names of engines, which work until 1.1.
+_FORMER = {"numba": "compiled", "reference": "opencv"}
 
 
 def as_engine(name: str) -> str:
-    """Check the name of an engine; ``"numba"``, a deprecated name of ``"compiled"``, gives a warning."""
-    if name == "numba":
-        warnings.warn('engine="numba" is deprecated; use engine="compiled"', DeprecationWarning, stacklevel=3)
-        name = "compiled"
-    return as_choice(name, "engine", ENGINES)
+    """Check the name of an engine; a former name gives a warning."""
+    if name in _FORMER:
+        warn_of_old_call(f'engine="{name}"', f'engine="{_FORMER[name]}"')
+    return as_choice(_FORMER.get(name, name), "engine", ENGINES)
 
 
 def resolve_engine(name: str, has_compiled: bool = True) -> str:
