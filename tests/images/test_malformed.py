@@ -22,7 +22,7 @@ def results(tmp_path_factory):
     corpus, output = (tmp_path_factory.mktemp(name) for name in ("corpus", "output"))
     program = ROOT / "tests" / "support" / "malformed.py"
     command = [sys.executable, "-X", "faulthandler", str(program), str(corpus), str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=290)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, f"the process died at {lines[-1:]}: {done.stderr[-2000:]}"
     found = {line["name"]: line for line in lines if "name" in line}

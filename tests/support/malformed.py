@@ -337,7 +337,7 @@ def main() -> None:
     for case in make_corpus(corpus):
         print(json.dumps({"starting": case.name}), flush=True)
         arguments = arguments_of(case)
-        signal.alarm(20)  # ends the process: the last case started is at fault
+        signal.alarm(60)  # ends the process, on a busy machine too: the last case started is at fault
         command = Command(case.name, arguments, {})
         result = run(command, output)
         signal.alarm(0)
