@@ -30,6 +30,8 @@ _DEFLATE, _LZMA, _WITHOUT_PREDICTOR = (8, 32946), 34925, (1, 32773)  #: the last
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR = 0, 1, 2, 3, 5, 6
 _UNSIGNED, _SIGNED, _FLOAT = 1, 2, 3
 _BITS = {_UNSIGNED: (8, 16, 32, 64), _SIGNED: (16, 32, 64), _FLOAT: (16, 32, 64)}
+#: Allowed size of a packed piece beyond twice its pixels, bytes: LZW may lengthen data by half, JPEG has a header.
+_SPARE_BYTES = 100_000
 #: Tags that decide the meaning of the pixels.
 _WANTED = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *range(322, 326), 332, 339, 32997, 34675}
 
@@ -125,6 +127,8 @@ class _Page:
         wanted = pieces * (self.samples if self.is_planar else 1)
         if not wanted == len(self.page.dataoffsets) == len(self.page.databytecounts):
             raise ValueError(f"it has {len(self.page.dataoffsets)} of {wanted} pieces")
+        if max(self.page.databytecounts) > 2 * tall * wide * self.samples * max(self.bits, 8) // 8 + _SPARE_BYTES:
+            raise ValueError(f"a piece of it declares {max(self.page.databytecounts)} bytes")
         pixels = pieces * tall * wide if self.is_tiled else self.height * self.width
         source.check_expansion(pixels * self.samples * self.bits // 8, lossy=self.compression == _JPEG)
 
