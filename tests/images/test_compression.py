@@ -159,7 +159,15 @@ def test_a_gain_of_exposure_is_undone_before_it_is_compressed_again(tmp_path):
 def test_the_quality_shows_in_the_pixels(astronaut, kind, quality):
     image = astronaut if kind == "colour" else as_grey(astronaut)
     found = find_traces(through_jpeg(image, quality))
-    assert found.quality == pytest.approx(quality, abs=4)
+    assert found is not None
+    assert found[0].quality == pytest.approx(quality, abs=4)
+    assert found[1] == (0, 0)
+
+
+def test_a_cropped_picture_has_its_blocks_elsewhere(astronaut):
+    table, corner = find_traces(through_jpeg(astronaut, 75)[3:, 6:])
+    assert corner == (5, 2)
+    assert table.quality == pytest.approx(75, abs=2)
 
 
 def test_only_bytes_show_traces(astronaut):

@@ -44,7 +44,7 @@ CELL = 3
 #: Slopes return to zero over the longer side of the image divided by this, where nothing determines them.
 REST = 0.5
 #: Conjugate-gradient steps of each linear system.
-SOLVER_STEPS = 24
+SOLVER_STEPS = 8
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
 

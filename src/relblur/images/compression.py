@@ -12,8 +12,8 @@ coefficients beyond ``q / 2`` (the others became 0)
 
 is nearly 1 at the right ``q``, and nearly 0 at every ``q`` in a picture without compression. Several values of ``q``
 may have a large mean. The right one has the most coefficients beyond ``q / 2``: its multiples have fewer, and its
-fractions have a lower mean. Regular patterns repeat one coefficient in every block, so a frequency counts only if
-several multiples occur.
+fractions have a lower mean. In a cropped picture blocks may begin at any of 64 positions. Regular patterns repeat one
+coefficient in every block, so a frequency counts only if several multiples occur.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _LEAST_MEAN, _LEAST_COUNT = 0.5, 40
 #: Least numbers of multiples of a frequency, of blocks with each of them, and of such frequencies: one of the 113
 #: pictures had one such frequency, the others none.
 _MULTIPLES, _EACH, _FREQUENCIES = 3, 4, 6
-#: Number of sampled blocks.
-_BLOCKS = 3000
+#: Number of sampled blocks, and their number for each position while the position of the blocks is unknown.
+_BLOCKS, _FEW_BLOCKS = 3000, 200
 #: Brightness of red, green and blue in JPEG (JFIF).
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -99,28 +99,46 @@ class JpegTable:
         return np.asarray(Image.open(stream), np.float64)
 
 
-def find_traces(values: AnyArray) -> JpegTable | None:
-    """Return the table of an earlier compression of an (H, W) or (H, W, 3) picture of bytes, None without traces."""
+def find_traces(values: AnyArray) -> tuple[JpegTable, tuple[int, int]] | None:
+    """Return the table of an earlier compression of a picture of bytes, and the row and column where its blocks begin.
+
+    The picture is (H, W) or (H, W, 3). Without traces of compression the answer is None.
+    """
     if values.dtype != np.uint8:
         return None
+    corner = (0, 0)
     traced = _divisors(_coefficients(values))
+    if traced is None:
+        corner = _likely_corner(values)
+        traced = _divisors(_coefficients(values[corner[0] :, corner[1] :]))
     if traced is None:
         return None
     # Divisors without a trace come from the usual table, scaled to the others.
     usual, known = np.array(_AT_50, np.float64), traced > 0
     scale = float(np.median(traced[known] / usual[known]))
     divisors = np.where(known, traced, np.maximum(np.rint(scale * usual), 1))
-    return JpegTable(tuple(int(q) for q in divisors.ravel()))
+    return JpegTable(tuple(int(q) for q in divisors.ravel())), corner
 
 
-def _coefficients(values: AnyArray) -> FloatArray:
+def _likely_corner(values: AnyArray) -> tuple[int, int]:
+    """Return the row and column at which low frequencies are closest to multiples of a divisor."""
+    evidence = np.zeros((BLOCK, BLOCK))
+    for row, column in np.ndindex(BLOCK, BLOCK):
+        coefficients = _coefficients(values[row:, column:], _FEW_BLOCKS)
+        for size in (np.abs(coefficients[:, *place]) for place in ((0, 1), (1, 0), (1, 1))):
+            evidence[row, column] += _best_divisor(size)[1]
+    row, column = np.unravel_index(np.argmax(evidence), evidence.shape)
+    return int(row), int(column)
+
+
+def _coefficients(values: AnyArray, most: int = _BLOCKS) -> FloatArray:
     """Return the cosine coefficients of sampled blocks, (blocks, 8, 8), without blocks that contain 0 or 255."""
     from scipy.fft import dctn
 
     rows, columns = values.shape[0] // BLOCK, values.shape[1] // BLOCK
     if not rows * columns:
         return np.zeros((0, BLOCK, BLOCK))
-    chosen = np.unique(np.linspace(0, rows * columns - 1, min(_BLOCKS, rows * columns)).astype(int))
+    chosen = np.unique(np.linspace(0, rows * columns - 1, min(most, rows * columns)).astype(int))
     inner = values[: rows * BLOCK, : columns * BLOCK]
     blocks = inner.reshape(rows, BLOCK, columns, BLOCK, -1).swapaxes(1, 2)[chosen // columns, chosen % columns]
     inside = (blocks.min(axis=(1, 2, 3)) > 0) & (blocks.max(axis=(1, 2, 3)) < 255)
@@ -142,8 +160,17 @@ def _divisors(coefficients: FloatArray) -> FloatArray | None:
 
 def _divisor(values: FloatArray) -> tuple[float, bool]:
     """Return the divisor that rounded the values (0: none), and whether several multiples of it occur."""
-    best, most = 0.0, 0.0
     size = np.abs(values)
+    best, _ = _best_divisor(size)
+    if not best:
+        return 0.0, False
+    multiples = np.bincount(np.minimum(np.rint(size / best), _MULTIPLES + 1).astype(int))[1 : _MULTIPLES + 1]
+    return best, len(multiples) == _MULTIPLES and bool((multiples >= _EACH).all())
+
+
+def _best_divisor(size: FloatArray) -> tuple[float, float]:
+    """Return the divisor with the most evidence (0: none) for the sizes of coefficients, and its evidence."""
+    best, most = 0.0, 0.0
     for q in _DIVISORS:
         beyond = size[size > q / 2]
         if len(beyond) < _LEAST_COUNT:
@@ -151,7 +178,4 @@ def _divisor(values: FloatArray) -> tuple[float, bool]:
         mean = float(np.cos(2 * np.pi * beyond / q).mean())
         if mean > _LEAST_MEAN and mean * np.sqrt(len(beyond)) > most:
             best, most = float(q), mean * float(np.sqrt(len(beyond)))
-    if not best:
-        return 0.0, False
-    multiples = np.bincount(np.minimum(np.rint(size / best), _MULTIPLES + 1).astype(int))[1 : _MULTIPLES + 1]
-    return best, len(multiples) == _MULTIPLES and bool((multiples >= _EACH).all())
+    return best, most

@@ -183,8 +183,9 @@ def _compression(stored: StoredImage) -> _Compression:
     own, traces = stored.jpeg, find_traces(stored.values)
     # Rotation moves the corner at which the blocks start, unless whole blocks fill the picture.
     in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
-    if traces is not None and (own is None or traces.quality < own.quality - CLEARLY_LOWER):
-        return _Compression(traces if own is None else traces.coarser(own), in_place, earlier=True)
+    if traces is not None and (own is None or traces[0].quality < own.quality - CLEARLY_LOWER):
+        table, corner = traces
+        return _Compression(table if own is None else table.coarser(own), corner == (0, 0), earlier=True)
     return _Compression(own, in_place, earlier=False)
 
 
