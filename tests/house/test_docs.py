@@ -129,13 +129,13 @@ def test_examples_use_public_names_only(example):
 
 @pytest.fixture
 def photographs(tmp_path, monkeypatch):
-    """near and far, as PNG and JPEG, in the working folder."""
+    """near, middle and far, as PNG and JPEG, in the working folder."""
     from PIL import Image
 
     rng = np.random.default_rng(0)
     light = 0.2 + 0.6 * relblur.paper.gaussian_bank(rng.random((96, 128)), [0.7])[0]
     pair = relblur.synth.pair(light, relblur.synth.ramp(light.shape, -1.5, 1.5, axis=1))
-    for name, image in zip(("near", "far"), pair, strict=True):
+    for name, image in zip(("near", "middle", "far"), (pair[0], light, pair[1]), strict=True):
         stored = Image.fromarray(relblur.synth.degrade(image ** (1 / 2.2), bits=8))
         stored.save(tmp_path / f"{name}.png")
         stored.save(tmp_path / f"{name}.jpg", quality=95)
@@ -183,14 +183,17 @@ def test_the_microscopists_lines_run_as_written(tmp_path, monkeypatch):
     (tmp_path / "slices").mkdir()
     for number, frame in enumerate(stored):
         tifffile.imwrite(tmp_path / "slices" / f"{number}.tif", frame)
-    tifffile.imwrite("zstack.tif", np.stack(stored), photometric="minisblack")
+    tifffile.imwrite("zstack.ome.tif", np.stack(stored), metadata={"axes": "ZYX", "PhysicalSizeZ": 0.5})
     text = (DOCS / "start" / "microscope.md").read_text()
     for line in re.findall(r"^    (relblur .*)$", text, re.MULTILINE):
         done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
         assert done.exit_code == 0, done.output
+    for path in ("result/report.html", "result/height.ome.tif", "separate/height.ome.tif", "result/index.tif"):
+        assert (tmp_path / path).exists()
+    assert np.nanmedian(tifffile.imread("result/height.ome.tif")[0]) == pytest.approx(1.5, abs=0.1)
     names = {}
     exec(compile(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], "microscope.md", "exec"), names)
-    assert np.nanmedian(names["height_um"]) == pytest.approx(1.5, abs=0.1)
+    assert np.nanmedian(names["stack"].height_um) == pytest.approx(1.5, abs=0.1)
     assert tifffile.imread("sharp.tif").dtype == np.uint16
 
 

@@ -9,8 +9,6 @@ __all__ = ["METHODS", "SIDES", "Align", "Exposure", "Method", "Sharper", "SideOf
 Method = Literal["paper", "window", "refined"]
 Sharper = Literal["auto", "first", "second"]
 
-#: How ``method="paper"`` finds the sharper image: by the 3 x 3 standard deviation, or by the better fit.
-
 #: Models of the motion between the images; "off": no registration.
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
 #: Models of the exposure gain: one number, or a smooth field for vignetting.

@@ -66,8 +66,8 @@ def estimate(
     'dir/*_near.png' 'dir/*_far.png'. Each pair gets a folder in DIR, a row in summary.csv and a picture in
     contact_sheet.png. A second run skips finished pairs.
 
-    If DIR ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size. They are read and measured in parts,
-    in --processes or by --scheduler. The same command continues an interrupted run.
+    If DIR ends in .zarr, FIRST and SECOND are Zarr or OME-Zarr of any size. They are read and measured in parts, in
+    --processes or by --scheduler.
     """
     from ...report.batch import is_batch
 
