@@ -84,7 +84,7 @@ def test_what_an_outline_tells_is_located_on_it():
     step = np.zeros((80, 120))
     step[:, 60:] = 1
     shared = coherence(step, synth.blur_with_map(step, 3.0))
-    located = shared.located(np.full(step.shape, 9.0, np.float32))
+    located = shared.local_support(np.full(step.shape, 9.0, np.float32))
     assert located[40, 60] == 1
     assert located[40, 66] < 0.01
     assert located[40, 52] < 0.01

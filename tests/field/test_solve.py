@@ -39,7 +39,7 @@ class AllOfIt:
     def at(self, z):
         return np.ones_like(z)
 
-    def located(self, z):
+    def local_support(self, z):
         return np.ones_like(z)
 
 

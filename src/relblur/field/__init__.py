@@ -1,21 +1,21 @@
 """The solver of every map: residuals along one axis in, a surface with breaks and its standard error out.
 
 A :class:`Volume` holds the residuals of a measurement at candidate values (levels) and the noise in them;
-:func:`solve` returns the :class:`Field` that explains them.  Nothing here knows what the value means.  The method and
-the names of its quantities are those of ``docs/method.md``.
+:func:`solve` returns the :class:`Field` that explains them.  The method and the names of its quantities are those of
+``docs/method.md``.
 
-``axis``         levels and values, reading between levels
+``axis``         levels and values, interpolation between levels
 ``volume``       residuals, noise, support, limits: the input of the solver
 ``energy``       cost, score and information of the residuals at a map
 ``start``        a first map from the costs of all levels
 ``surface``      the prior: a piecewise affine surface with breaks
 ``grid``         windows, cells and edges of the pixel grid
 ``multigrid``    linear systems on the pixel grid
-``loops``        the loops that take most of the time, readable and compiled
+``loops``        the loops over pixels and levels, in NumPy and in C++
 ``noise``        noise of the residuals
-``stiffness``    how stiff the data allow the surface to be
+``stiffness``    the stiffness of the prior, by a score test
 ``moves``        discrete moves between steps
-``uncertainty``  the standard error, and where a map says nothing
+``uncertainty``  the standard error, and the filled pixels
 ``solve``        the descent
 """
 
@@ -24,7 +24,7 @@ from .grid import box, box_any, cell_means, enlarged, fill, pairs
 from .loops import CompiledLoops, Loops, choose_loops
 from .noise import Noise
 from .solve import Field, solve
-from .uncertainty import filled, hidden_variance, information_around, rims
+from .uncertainty import filled, information_around, plain_variance, rims
 from .volume import Support, Volume
 
 __all__ = [
@@ -45,9 +45,9 @@ __all__ = [
     "enlarged",
     "fill",
     "filled",
-    "hidden_variance",
     "information_around",
     "pairs",
+    "plain_variance",
     "rims",
     "solve",
 ]

@@ -1,4 +1,4 @@
-"""The axis along which residuals are tabulated: values ``z``, levels ``k``, and reading between levels.
+"""The axis along which residuals are tabulated: values ``z``, levels ``k``, and interpolation between levels.
 
 Each axis is a monotonic function between a value and a fractional level, counted from 0.  Between levels residuals
 follow the C1 cubic of Catmull and Rom, whose slope at a level is half the step between its neighbours.
@@ -30,7 +30,7 @@ class Axis:
         raise NotImplementedError
 
     def scale(self, z: AnyArray) -> AnyArray:
-        """Return the change of ``z`` that counts as a relative change by 1."""
+        """Return the change of ``z`` that is a relative change by 1."""
         raise NotImplementedError
 
     def rate(self, z: AnyArray) -> AnyArray:
@@ -56,16 +56,16 @@ class AsinhAxis(Axis):
     def level_of(self, z: AnyArray) -> AnyArray:
         """Return the level of a value."""
         size = np.abs(z) * (1 / self.softening)
-        # To the rounding of 1: NumPy's arcsinh is exact for small numbers, and much slower.
-        place = np.copysign(np.log(size + np.sqrt(size * size + 1)), z)
-        return np.asarray((place - self._start) * (1 / self.step))
+        # Accurate to the rounding of 1; NumPy's arcsinh is exact for small numbers and much slower.
+        arcsinh = np.copysign(np.log(size + np.sqrt(size * size + 1)), z)
+        return np.asarray((arcsinh - self._start) * (1 / self.step))
 
     def value_of(self, level: AnyArray) -> AnyArray:
         """Return the value of a level."""
         return np.asarray(self.softening * np.sinh(level * self.step + self._start))
 
     def scale(self, z: AnyArray) -> AnyArray:
-        """Return the change of ``z`` that counts as a relative change by 1."""
+        """Return the change of ``z`` that is a relative change by 1."""
         return np.sqrt(z * z + np.asarray(self.softening**2, z.dtype))
 
     def rate(self, z: AnyArray) -> AnyArray:
@@ -88,7 +88,7 @@ class RootAxis(Axis):
         return np.sqrt(np.maximum(self.of_square.value_of(level), 0))
 
     def scale(self, z: AnyArray) -> AnyArray:
-        """Return the change of ``z`` that counts as a relative change by 1."""
+        """Return the change of ``z`` that is a relative change by 1."""
         return np.asarray(self.of_square.scale(z * z) / (2 * z))
 
     def rate(self, z: AnyArray) -> AnyArray:
@@ -98,7 +98,7 @@ class RootAxis(Axis):
 
 @dataclass(frozen=True)
 class UniformAxis(Axis):
-    """Levels ``step`` apart, the first at ``lowest``; ``unit`` is the change that counts as a relative change by 1."""
+    """Levels ``step`` apart, the first at ``lowest``; a change by ``unit`` is a relative change by 1."""
 
     lowest: float
     step: float
@@ -113,7 +113,7 @@ class UniformAxis(Axis):
         return np.asarray(level * self.step + self.lowest)
 
     def scale(self, z: AnyArray) -> AnyArray:
-        """Return the change of ``z`` that counts as a relative change by 1."""
+        """Return the change of ``z`` that is a relative change by 1."""
         return np.full_like(z, self.unit)
 
     def rate(self, z: AnyArray) -> AnyArray:
@@ -126,8 +126,7 @@ def read_cubic(
 ) -> tuple[AnyArray, AnyArray]:
     """Return value and slope ``u`` levels after the second of four levels.
 
-    For ``u`` below 0 or above 1, which the ends of the axis need, the curve continues as the parabola through the
-    three nearest levels.
+    For ``u`` below 0 or above 1, at the ends of the axis, the curve is the parabola through the three nearest levels.
     """
     half = np.float32(0.5)
     inside = np.clip(u, 0, 1)
@@ -142,7 +141,7 @@ def read_cubic(
 
 
 def read(residuals: Array, level: Array) -> tuple[Array, Array]:
-    """Read a (C, K, H, W) volume at a map of fractional levels: value and derivative by the level, each (C, H, W)."""
+    """Interpolate a (C, K, H, W) volume at a map of levels: value and derivative by the level, each (C, H, W)."""
     base = np.clip(level.astype(np.intp), 1, residuals.shape[1] - 3)
     plane, flat = level.size, residuals.reshape(len(residuals), -1)
     first = (base - 1) * plane + np.arange(plane).reshape(level.shape)

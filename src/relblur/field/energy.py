@@ -1,20 +1,20 @@
-"""The evidence of the residuals for a map: cost, score and information of every pixel, from one robust law.
+"""Cost, score and information of every pixel at a map, from a robust likelihood of the residuals.
 
 With the variance ``v`` of a residual and ``y_c = e_c^2 / v`` the cost of a pixel is
 
     rho(y) = y / 2 / (1 + y / 2c)             summed over the channels
 
-(Geman and McClure): that of a normal residual, at most ``c``.  Its derivative gives the weight
+(Geman and McClure), which is ``y / 2`` for small ``y`` and ``c`` at most.  Its derivative gives the weight
 ``r = 1 / (1 + y / 2c)^2`` of
 
     information  w = sum r a^2 D^2 / v         score  g = sum r a e D / v         D = -de/dz
 
 with four corrections:
 
-* *errors in variables*: noise is in ``e`` and in ``D``.  ``D - e cov(e, D) / v`` takes the place of ``D``; it is the
-  derivative of ``e / sqrt(v)``.  Part of its square is noise too, hence ``a = 1 - noise / mean(D^2)``.
-* *misfit*: ``v`` is the larger of the noise and of the local mean ``m`` of ``e^2``, which holds the model's error.
-* *support*: each pixel counts by the share of its texture that all images show (:class:`.volume.Support`).
+* *errors in variables*: noise is in ``e`` and in ``D``.  ``D`` is replaced by ``D - e cov(e, D) / v``, the derivative
+  of ``e / sqrt(v)``.  Part of its square is noise, hence ``a = 1 - noise / mean(D^2)``.
+* *misfit*: ``v`` is the larger of the noise and of the local mean ``m`` of ``e^2``, which contains the model's error.
+* *support*: each pixel is weighted by the share of its texture that all images show (:class:`.volume.Support`).
 * *correlation*: ``w`` and ``g`` are divided by ``mean (sum g)^2 / mean sum w`` over small windows, which is 1 for
   residuals that are independent from pixel to pixel.
 """
@@ -35,11 +35,11 @@ __all__ = ["Energy", "Evidence"]
 
 Array = NDArray[np.float32]
 
-#: Sides of the windows of the correlation (px): of the sum, of its mean, and of the mean information.
+#: Sides of the windows of the correlation ratio (px): sum of scores, mean of its square, mean information.
 SUM, MEAN, AROUND = 5, 31, 35
-#: Side of the window of the misfit, px, and its largest value over that of the best local fit.
+#: Side of the window of the misfit (px), and its largest ratio to that of the best local fit.
 MISFIT, MOST_MISFIT = 7, 2
-#: Least misfit: the rounding of float32 on images of contrast 1.
+#: Least misfit, the rounding variance of float32 on images of contrast 1.
 LEAST_MISFIT = np.float32(1e-14)
 
 
@@ -60,38 +60,37 @@ class Energy:
         self.tables = Tables(volume.noise, volume.axis)
         best = volume.loops.best_fit(volume.residuals, volume.noise.gain)
         self._ceiling = MOST_MISFIT * box(best, MISFIT)
-        #: Variance of the model's errors: a geometric mean at first, so that a jump in the window does not hide the
-        #: good fit beside it.
+        #: Variance of the model's errors. It starts as a geometric mean, which a jump in the window affects little.
         self.misfit = np.exp(box(np.log(best + LEAST_MISFIT), MISFIT))
         #: Correlation ratio of the last evidence.
         self.inflation = np.ones_like(best)
-        #: Weight of each pixel in the start, and in costs and information.
-        self.weight = self.use = np.ones_like(best)
-        # The largest weights: at zero blur reaches least far.
+        #: Weight of each pixel in the start, 0 for pixels that an unusable one reaches; ``q`` includes the support.
+        self.weight = self.q = np.ones_like(best)
+        # The weights are largest at zero, where the reach of blur is least.
         self.weigh(volume.clip(np.zeros_like(best)))
 
     def weigh(self, z: Array) -> None:
         """Set the weights of the pixels at a map."""
         volume = self.volume
         if volume.weight_at is not None:
-            self.weight = self.use = volume.weight_at(z)
-        if volume.finding is not None:
-            self.use = self.weight * volume.finding.at(z)
+            self.weight = self.q = volume.weight_at(z)
+        if volume.search_support is not None:
+            self.q = self.weight * volume.search_support.at(z)
 
     def reading(self, z: Array, channels: slice = slice(None)) -> Reading:
-        """Return the residuals to be read at a map."""
+        """Return the input of the loops at a map."""
         volume, level = self.volume, np.asarray(self.volume.axis.level_of(z), np.float32)
         return Reading(volume.residuals[channels], level, self.misfit, volume.noise.relative, self.tables)
 
     def cost(self, z: Array) -> Array:
-        """Return the cost of each pixel at a map, over the correlation ratio."""
-        weight = np.float32(self.volume.independent) * self.use / self.inflation
+        """Return the cost of each pixel at a map, divided by the correlation ratio."""
+        weight = np.float32(self.volume.independent) * self.q / self.inflation
         return self.volume.loops.cost(self.reading(z), weight)
 
     def evidence(self, z: Array, *, correlated: bool = True, channels: slice = slice(None)) -> Evidence:
-        """Return information and score of some channels at a map, of independent pixels without ``correlated``."""
+        """Return information and score of some channels at a map, over the correlation ratio if ``correlated``."""
         factor = np.asarray(-self.volume.axis.rate(z), np.float32)
-        weight = self.use * np.float32(self.volume.independent)
+        weight = self.q * np.float32(self.volume.independent)
         w, g, power = self.volume.loops.evidence(self.reading(z, channels), factor, weight)
         if correlated:
             self.inflation = _correlation(w, g)
@@ -100,9 +99,10 @@ class Energy:
         return Evidence(w, g, power)
 
     def refit(self, z: Array, evidence: Evidence, variance: Array) -> None:
-        """Set the misfit to the local mean of ``e^2`` without each pixel's own influence, less the noise passed on.
+        """Set the misfit to the local mean of ``e^2`` without each pixel's own influence, less the passed noise.
 
-        It may not exceed that of the best local fit by much.  ``variance`` is the posterior variance of the map.
+        It is at most ``MOST_MISFIT`` times that of the best local fit.  ``variance`` is the posterior variance of the
+        map.
         """
         # A pixel's own residual has the weight w V / (1 + w V) in its estimate.
         mean = np.minimum(box(evidence.power * (1 + evidence.w * variance), MISFIT), self._ceiling)
@@ -115,7 +115,7 @@ class Energy:
 def _correlation(w: Array, g: Array) -> Array:
     """Return ``mean (sum g)^2 / mean sum w`` over small windows, at least 1.
 
-    Scores are taken about the map that suits the surroundings best: the scores of a wrong map are alike, too.
+    Scores are taken after the best common change of the surroundings, because a wrong map correlates them too.
     """
     step = np.asarray(box(g, MEAN) / np.maximum(box(w, MEAN), np.float32(1e-12)), np.float32)
     total = box(g - w * step, SUM)

@@ -31,9 +31,9 @@ __all__ = [
 Array = NDArray[np.float32]
 _Float = TypeVar("_Float", np.float32, np.float64)
 
-#: Sides of the windows that may be the best, px.
+#: Sides of the windows of which the best is chosen, px.
 WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
-#: Weight of an edge that is cut: a linear system needs some.
+#: Weight of an edge across a jump; it keeps the linear system regular.
 CUT = np.float32(1e-6)
 
 #: Both ends of the edges along rows (0: downwards) and columns (1: to the right).
@@ -49,7 +49,7 @@ def box(image: Array, size: int) -> Array:
 
 
 def box_any(image: Array, size: int) -> Array:
-    """Return the mean over a window of any size, which is limited to what mirroring can fill."""
+    """Return the mean over a window of any size, at most twice that of the image less 1."""
     height, width = image.shape
     window = (min(size, 2 * width - 1), min(size, 2 * height - 1))
     return np.asarray(cv2.blur(image, window, borderType=cv2.BORDER_REFLECT))
@@ -61,9 +61,9 @@ def window_sizes(shape: tuple[int, ...]) -> list[int]:
 
 
 def cell_means(image: NDArray[_Float], side: int) -> NDArray[_Float]:
-    """Return the means over cells of about ``side`` x ``side`` pixels, all of one size, that together fill an image.
+    """Return the means over equal cells of about ``side`` x ``side`` pixels that fill an image.
 
-    Cells contain fractions of pixels where the image is no multiple of ``side``, so they lie symmetrically in it.
+    If the image is no multiple of ``side``, cells contain fractions of pixels and lie symmetrically in it.
     """
     rows, cols = (-(-n // side) for n in image.shape)
     return np.asarray(cv2.resize(image, (cols, rows), interpolation=cv2.INTER_AREA))
@@ -81,7 +81,7 @@ def enlarged(cells: NDArray[_Float], shape: tuple[int, ...]) -> NDArray[_Float]:
 
 
 def pairs(image: Array) -> Array:
-    """Return the means over cells of 2 x 2 pixels; of an odd length the middle row or column counts twice."""
+    """Return the means over cells of 2 x 2 pixels; the middle row or column of an odd length is used twice."""
     for axis in (0, 1):
         if image.shape[axis] % 2:
             middle = image.shape[axis] // 2
@@ -90,7 +90,7 @@ def pairs(image: Array) -> Array:
 
 
 def of_pairs(cells: Array, shape: tuple[int, ...]) -> Array:
-    """Return the values of cells of 2 x 2 pixels at their pixels; in the middle of an odd length the mean of two."""
+    """Return the cells of 2 x 2 pixels at full size; the middle of an odd length is the mean of two cells."""
     for axis, length in enumerate(shape):
         p, middle = np.arange(length), length // 2 if length % 2 else length
         first, second = cells.take((p + (p > middle)) // 2, axis), cells.take((p + (p >= middle)) // 2, axis)
@@ -99,16 +99,16 @@ def of_pairs(cells: Array, shape: tuple[int, ...]) -> Array:
 
 
 def fill(value: Array, weight: Array) -> Array:
-    """Return the mean of the values around each pixel, from the smallest cells with some weight.
+    """Return the mean of the values around each pixel, over the smallest cells that have weight.
 
-    ``value`` is already multiplied by ``weight``.
+    ``value`` must be multiplied by ``weight``.
     """
     if max(weight.shape) == 1:
         return np.asarray(value / np.maximum(weight, np.float32(1e-12)))
     far = enlarged(fill(cell_means(value, 2), cell_means(weight, 2)), weight.shape)
     value, weight = box(value, 3), box(weight, 3)
-    known = np.minimum(weight * np.float32(4), 1)
-    return np.asarray(known * value / np.maximum(weight, np.float32(1e-12)) + (1 - known) * far)
+    near = np.minimum(weight * np.float32(4), 1)
+    return np.asarray(near * value / np.maximum(weight, np.float32(1e-12)) + (1 - near) * far)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The loops over pixels and levels that take most of the time.
 
-:class:`Loops` is written to be read, and defines the answer.  :class:`CompiledLoops` computes the same in C++
-(``src/kernels``), to rounding.
+:class:`Loops` is the reference in NumPy.  :class:`CompiledLoops` computes the same in C++ (``src/kernels``), to
+rounding.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["CompiledLoops", "Loops", "Reading", "choose_loops", "cost_of"]
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-#: Largest cost of a residual, nats: one of three standard deviations counts half.
+#: Largest cost ``c`` of a residual, nats; it halves the weight at 3 standard deviations.
 MOST_COST = np.float32(12)
-#: Sides of the windows of the share of noise in ``D^2`` and of the best fit, px.
+#: Sides of the windows of the mean of ``D^2`` in ``a``, and of the best fit, px.
 ALPHA_WINDOW, FIT_WINDOW = 7, 5
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Residuals to be read at a map of levels, with the parts of their variance."""
+    """Residuals, the map of levels at which they are interpolated, and the parts of their variance."""
 
     residuals: Array  #: (channels, K, H, W)
-    level: Array  #: (H, W), as the next
-    misfit: Array
+    level: Array  #: (H, W)
+    misfit: Array  #: (H, W)
     relative: Array | None  #: relative variance of the noise at each pixel
     tables: Tables
 
@@ -61,7 +61,7 @@ class Loops:
     def best_fit(self, residuals: Array, gain: Doubles) -> Array:
         """Return the least 5 x 5 mean of ``e_k^2 / gain_k`` over the levels.
 
-        Without the division the larger blur would win only because it averages noise.
+        The division removes the preference for large blur, which averages the noise.
         """
         best = np.full(residuals.shape[2:], np.inf, np.float32)
         for k in range(len(gain)):
@@ -117,14 +117,14 @@ class Loops:
 
 
 class CompiledLoops(Loops):
-    """The loops in C++.  Rows, columns and levels are shared between the threads; the answer does not depend on it."""
+    """The loops in C++; the threads share rows, columns or levels, and the result does not depend on their number."""
 
     def __init__(self, team: Team | None = None) -> None:
         super().__init__(team)
         self._kernels = kernels()
 
     def _share(self, work: Callable[[int, int], None], length: int) -> None:
-        """Run ``work(start, stop)`` on parts of a length."""
+        """Run ``work(start, stop)`` on equal parts of a length, one for each thread."""
         ends = [length * n // self.team.workers for n in range(self.team.workers + 1)]
         self.team.each(lambda part: work(*part), pairwise(ends))
 
@@ -161,17 +161,17 @@ class CompiledLoops(Loops):
 
     def posterior_variance(self, w: Array, mu: Array) -> Array:
         """Return ``V = min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
-        found: list[Array] = []
+        variances: list[Array] = []
 
-        def look(sizes: list[int]) -> None:
+        def least_variance(sizes: list[int]) -> None:
             best = np.full_like(w, np.inf)
             for size in sizes:
                 self._kernels.window_variance(w, mu, size, best)
-            found.append(best)
+            variances.append(best)
 
         sizes, workers = window_sizes(w.shape), self.team.workers
-        self.team.each(look, [sizes[n::workers] for n in range(workers)])
-        return np.minimum.reduce(found)
+        self.team.each(least_variance, [sizes[n::workers] for n in range(workers)])
+        return np.minimum.reduce(variances)
 
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
         """Return an approximate solution of a linear system after a given number of steps."""
@@ -195,7 +195,7 @@ def cost_of(y: Array) -> Array:
 
 
 def _none(axes: int) -> Array:
-    """Return the compiled functions' sign for no array."""
+    """Return an empty array, which stands for None in compiled functions."""
     return np.empty((0,) * axes, np.float32)
 
 
@@ -208,7 +208,7 @@ def _scan_rows(cost: Array, small: float, large: float) -> Array:
     """Aggregate (K, H, W) costs along the rows axis, downwards and upwards.
 
     ``L(y) = cost(y) + min(L(y-1), L(y-1) of the next level + small, min L(y-1) + large) - min L(y-1)``
-    for every column at once; the two directions are added.
+    is computed for all columns at once. The sums of the two directions are added.
     """
     total = np.zeros_like(cost)
     for rows in (range(cost.shape[1]), range(cost.shape[1])[::-1]):

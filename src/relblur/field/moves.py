@@ -1,8 +1,8 @@
-"""Discrete moves that a gradient cannot make: each pixel is offered the values of its neighbours.
+"""Discrete moves: a pixel takes the plane of a neighbour or the local median.
 
-Beside a jump, or inside a speck, the right answer is the neighbour's.  The plane of a neighbour,
-``z(x + o) - p(x + o) . o``, is taken where the residuals around fit it better; the median around a pixel is taken
-unless they fit it worse.
+They correct pixels beside a jump and in specks, where Gauss-Newton steps end in a wrong minimum.  A pixel takes the
+plane of a neighbour, ``z(x + o) - p(x + o) . o``, if this lowers the cost over a window.  It takes the median if this
+raises the cost by little.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["follow_median", "propagate"]
 
 Array = NDArray[np.float32]
 
-#: Least gain over the window for a move, nats.
+#: Least decrease of the cost of the window for a neighbour's plane, nats.
 MARGIN = 2.0
-#: Side of the square of the median, px; the window that judges it; and the largest loss for taking it, nats.
-MEDIAN, JUDGING, LOSS = 11, 5, 4.0
+#: Sides of the squares of the median and of the sum of costs (px), and the largest increase of that sum, nats.
+MEDIAN, COST_WINDOW, LOSS = 11, 5, 4.0
 
 
 def propagate(energy: Energy, z: Array, slope: Array, reach: int, window: tuple[int, int]) -> Array:
-    """Return a map after offering the planes of the four neighbours ``reach`` px away.
+    """Return a map after moves to the planes of the four neighbours ``reach`` px away.
 
-    ``window`` is the size of the window that judges: towards the neighbour, and along a jump between it and the pixel.
+    Costs are summed over a window of this size: across and along a jump between the neighbour and the pixel.
     """
     out, now = z.copy(), energy.cost(z)
     best = np.full_like(z, MARGIN / (window[0] * window[1]))
@@ -42,15 +42,15 @@ def propagate(energy: Energy, z: Array, slope: Array, reach: int, window: tuple[
 
 
 def _plane(z: Array, slope: Array, axis: int, offset: int) -> Array:
-    """Return the planes of the pixels ``offset`` away along an axis, or at the border, continued to here."""
-    here = np.arange(z.shape[axis])
-    there = np.clip(here + offset, 0, z.shape[axis] - 1)
-    distance = (there - here).astype(np.float32)
-    return np.asarray(z.take(there, axis) - slope.take(there, axis) * (distance[:, None] if axis == 0 else distance))
+    """Return, at each pixel, the plane of the pixel ``offset`` away along an axis (at most at the border)."""
+    own = np.arange(z.shape[axis])
+    other = np.clip(own + offset, 0, z.shape[axis] - 1)
+    distance = (other - own).astype(np.float32)
+    return np.asarray(z.take(other, axis) - slope.take(other, axis) * (distance[:, None] if axis == 0 else distance))
 
 
 def follow_median(energy: Energy, z: Array) -> Array:
-    """Return a map whose specks are replaced by the median level around them, unless the residuals contradict it."""
+    """Return a map whose specks are replaced by the median level around them, unless this raises the cost much."""
     volume = energy.volume
     level = volume.axis.level_of(z)
     fine = min(4, 255 // volume.levels)  # the median filter takes 8 bits
@@ -58,5 +58,5 @@ def follow_median(energy: Energy, z: Array) -> Array:
     median = np.asarray(cv2.medianBlur(parts, MEDIAN), np.float32) / np.float32(fine)
     differs = np.abs(median - level) > 1
     candidate = volume.clip(np.asarray(volume.axis.value_of(median), np.float32))
-    worse = box(energy.cost(candidate) - energy.cost(z), JUDGING)
-    return np.asarray(np.where(differs & (worse < np.float32(LOSS / JUDGING**2)), candidate, z))
+    worse = box(energy.cost(candidate) - energy.cost(z), COST_WINDOW)
+    return np.asarray(np.where(differs & (worse < np.float32(LOSS / COST_WINDOW**2)), candidate, z))

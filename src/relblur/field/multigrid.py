@@ -1,10 +1,10 @@
 """Linear systems on the pixel grid, by conjugate gradients with a multigrid preconditioner.
 
-``A = diag(w) + grad^T c grad``.  The prior couples pixels over hundreds of pixels: a plain iteration needs thousands
-of sweeps, a V-cycle a handful.  Coarse grids merge 2 x 2 pixels.  Information adds; the weights of the edges between
-two blocks add and are halved, because piecewise constant blocks make a slope twice as stiff.
+``A = diag(w) + grad^T c grad``.  The prior couples pixels over hundreds of pixels, so a plain iteration needs
+thousands of sweeps and a V-cycle a handful.  Coarse grids merge 2 x 2 pixels.  Information is summed.  The weights of
+the edges between two blocks are summed and halved, because piecewise constant blocks make a slope twice as stiff.
 
-The smoother is damped Jacobi, which treats all directions alike.  Dot products are accumulated in float64.
+The smoother is damped Jacobi, which is isotropic.  Dot products are accumulated in float64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Grid", "solve_grid"]
 
 Array = NDArray[np.float32]
 
-#: Jacobi damping: 0.8 is the textbook optimum of the five-point operator.
+#: Jacobi damping; 0.8 is the optimum of the five-point operator.
 DAMPING = np.float32(0.8)
 #: Side of the coarsest grid, px, and the number of sweeps that solve it.
 COARSEST, SWEEPS = 4, 8
@@ -35,9 +35,9 @@ class Grid:
 
     weight: Array  #: (..., H, W), ``w``, positive
     right: Array  #: (..., H, W-1), ``c`` of the edge to the right
-    down: Array  #: (..., H-1, W), and of that to the pixel below
+    down: Array  #: (..., H-1, W), ``c`` of the edge downwards
     ties: tuple[Array, Array] | None = None  #: (H-1, W) and (H, W-1)
-    half: float = 0.0  #: half the distance of two points, for the ties
+    half: float = 0.0  #: half the distance of two grid points, px
 
     def diagonal(self) -> Array:
         """Return the diagonal of ``A``."""
@@ -113,7 +113,7 @@ def _add_blocks(a: Array) -> Array:
 
 
 def _add_pairs(a: Array, axis: int) -> Array:
-    """Return the sums of pairs along an axis; the last of an odd number is a pair by itself."""
+    """Return the sums of pairs along an axis; the last of an odd number is not summed."""
     a = a.swapaxes(axis, -2)
     out = a[..., 0::2, :].copy()
     out[..., : a.shape[-2] // 2, :] += a[..., 1::2, :]

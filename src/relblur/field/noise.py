@@ -14,7 +14,7 @@ __all__ = ["Noise", "Tables"]
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-#: Entries of the tables of noise per level.
+#: Entries of the tables of noise for each level.
 FINER = 8
 
 
@@ -22,17 +22,17 @@ FINER = 8
 class Noise:
     """Variance of the residuals that noise explains."""
 
-    own: Doubles  #: (K,) variance at each level due to the image that is not blurred there: the scale of misfits
+    own: Doubles  #: (K,) variance due to the image that is not blurred at a level
     passed: Doubles  #: (K,) variance due to the other images
     covariance: Doubles  #: (K, K) of the residuals at two levels, without rounding
-    gain: Doubles  #: (K,) variance if all images have white noise of variance 1, over that at a reference level
+    gain: Doubles  #: (K,) variance for unit white noise in all images, relative to that at a reference level
     of_images: float = 0.0  #: variance of the noise of the noisiest image
-    relative: Array | None = None  #: (H, W) variance over its mean; None: 1 everywhere
-    repeats: bool = False  #: noise is correlated between pixels, so that averaging does not remove it
+    relative: Array | None = None  #: R, (H, W), variance over its mean; None: 1 everywhere
+    repeats: bool = False  #: whether noise is correlated between pixels, so that averaging does not remove it
 
     @property
     def present(self) -> bool:
-        """Whether there is any noise but that of rounding."""
+        """Whether there is noise other than rounding."""
         return bool(self.covariance.any())
 
     @property
@@ -42,9 +42,9 @@ class Noise:
 
 
 class Tables:
-    """Noise of a residual ``e`` and of its sensitivity ``D = -de/dz``, read linearly between finer levels.
+    """Noise of a residual ``e`` and of ``D = -de/dz``, interpolated linearly between finer levels.
 
-    The covariance of both and the variance of ``D`` follow from the weights by which residuals are read.
+    cov(e, D) and var(D) follow from the weights of the cubic between levels.
     """
 
     def __init__(self, noise: Noise, axis: Axis) -> None:
@@ -63,8 +63,8 @@ class Tables:
 
     def at(self, level: Array, *numbers: int) -> list[Array]:
         """Return the tables of some numbers (0: own, 1: passed, 2: covariance, 3: variance of D) at levels."""
-        place = level * np.float32(FINER)
-        base = np.clip(place.astype(np.intp), 0, self.knots.shape[1] - 2)
-        place -= base
+        entry = level * np.float32(FINER)
+        base = np.clip(entry.astype(np.intp), 0, self.knots.shape[1] - 2)
+        entry -= base
         low, high = self.knots.take(base, axis=1), self.knots.take(base + 1, axis=1)
-        return [low[number] + place * (high[number] - low[number]) for number in numbers]
+        return [low[number] + entry * (high[number] - low[number]) for number in numbers]

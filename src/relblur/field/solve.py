@@ -1,8 +1,8 @@
 """The descent to the most likely surface.
 
-A discrete labelling (:mod:`.start`) gives the first map.  Each Gauss-Newton step is one linear system of evidence and
-prior (:mod:`.surface`), with the slopes found alongside and the stiffness that the data allow (:mod:`.stiffness`);
-discrete moves in between (:mod:`.moves`) correct what a gradient cannot.
+A discrete labelling (:mod:`.start`) gives the first map.  Each Gauss-Newton step adapts the stiffness of the prior
+(:mod:`.stiffness`) and solves for the slopes and for the map (:mod:`.surface`).  Discrete moves between the steps
+(:mod:`.moves`) correct pixels in a wrong minimum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import stiffness
 from .energy import Energy
 from .moves import follow_median, propagate
 from .start import label
-from .surface import Slopes, link, map_step, unseen
+from .surface import Slopes, largest_hidden_jump, link, map_step
 from .uncertainty import model_error, standard_error
 from .volume import Volume
 
@@ -27,15 +27,15 @@ Array = NDArray[np.float32]
 
 #: Most Gauss-Newton steps.
 STEPS = 12
-#: First step at which stiffness is tested, when the start's staircase is smooth, and the last that may stiffen.
+#: First step with a test of stiffness, after the start's staircase is smooth, and the last that may stiffen.
 FIRST_TEST, LAST_STIFFENING = 3, 8
-#: Jump tolerance in the first steps, relative: the start is a staircase of levels.
+#: Relative jump tolerance in the first steps; it covers the staircase of levels in the start.
 STAIRCASE = (0.26, 0.12, 0.06)
-#: Steps of the map below this are never jumps.
+#: Largest difference of neighbouring pixels that is never a jump.
 SMALLEST_JUMP = 0.01
-#: Discrete moves: step -> (distance of the neighbour, size of the window that judges), px.
+#: Discrete moves: step -> (distance of the neighbour, size of the window of the costs), px.
 MOVES = {4: (4, (5, 5)), 6: (2, (3, 3)), 8: (1, (1, 11))}
-#: Most that one step moves the map, relative: the linearisation is not good for more.
+#: Largest relative change of the map in a step, within the range of the linearisation.
 MOST_MOVE = np.float32(0.5)
 #: Root mean square of a step, in standard errors, at which the descent ends.
 SETTLED = 0.12
@@ -46,8 +46,8 @@ class Field:
     """A map with its standard error, (H, W) each."""
 
     z: Array
-    stderr: Array  #: about 68 % of errors are smaller
-    w: Array  #: information of each pixel about itself
+    stderr: Array  #: standard error; about 68 % of errors are smaller
+    w: Array  #: information of each pixel about its own value
     power: Array  #: mean of the squared residuals over the channels
     iterations: int
     steps: dict[str, Array] = field(repr=False)  #: intermediates: ``start``, ``mu``, ``information``, ``misfit``
@@ -72,8 +72,8 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         staircase = np.float32(STAIRCASE[step] if step < len(STAIRCASE) else 0.0)
         tolerance = np.maximum(np.float32(SMALLEST_JUMP), staircase * scale)
         # Without noise every area contains evidence.
-        if volume.finding is not None:
-            tolerance = np.hypot(tolerance, unseen(evidence.w))
+        if volume.search_support is not None:
+            tolerance = np.hypot(tolerance, largest_hidden_jump(evidence.w))
         edges = link(z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
@@ -85,21 +85,21 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
             z = propagate(energy, follow_median(energy, z), slope, *MOVES[step])
         energy.refit(z, evidence, variance)
         progress((step + 1) / STEPS)
-        if step > LAST_STIFFENING and _size(delta, evidence.w, variance) < SETTLED:
+        if step > LAST_STIFFENING and _step_size(delta, evidence.w, variance) < SETTLED:
             break
     scale = volume.axis.scale(z)
     evidence = energy.evidence(z)
     error = model_error(energy, z, evidence, scale)
-    w = evidence.w if volume.support is None else evidence.w * volume.support.located(z)
-    if volume.support is not None and not volume.support_finds:
+    w = evidence.w if volume.support is None else evidence.w * volume.support.local_support(z)
+    if volume.support is not None and not volume.support_in_search:
         w = w * volume.support.at(z)
-    stderr = np.hypot(standard_error(scale, w, mu, edges, z - settled, volume.unknown), error)
+    stderr = np.hypot(standard_error(scale, w, mu, edges, z - settled, volume.range_variance), error)
     progress(1.0)
     steps = {"start": start, "mu": mu, "information": w, "misfit": energy.misfit}
     return Field(z, stderr, w, evidence.power, step + 1, steps)
 
 
-def _size(delta: Array, w: Array, variance: Array) -> float:
-    """Return the root mean square of a step in standard errors, single pixels counting three at most."""
+def _step_size(delta: Array, w: Array, variance: Array) -> float:
+    """Return the root mean square of a step in standard errors, of which a pixel contributes three at most."""
     squares = np.minimum(np.square(delta) * (w + 1 / variance), np.float32(9))
     return float(np.sqrt(np.mean(squares, dtype=np.float64)))

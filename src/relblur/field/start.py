@@ -1,15 +1,14 @@
 """A first map: the discrete labelling that resolves multiple solutions.
 
-A single pixel fits several values, and a window decides wrongly where texture is weak.  Semi-global matching finds,
+Several values fit a single pixel, and a small window is ambiguous where texture is weak.  Semi-global matching finds,
 along rows and columns through every cell of 2 x 2 pixels, the sequence of levels that minimises
 
     sum of U_k(x) + P1 [neighbouring levels differ by one] + P2 [they differ by more]
 
-Noise changes from level to level too.  So the costs ``U`` are sums of the steps ``X_k+1 - X_k`` of the energy, each
-times the support of that step (:class:`.volume.Support`), or without one the share of the change that the known noise
-does not explain.  Coarser grids of 4 x 4 cells help where single cells are too noisy to decide.  Where the costs
-contain no evidence, paths would carry the level at which they enter straight across: there the labels around are
-averaged.
+Noise also changes the energy from level to level.  So the costs ``U`` are sums of the steps ``X_k+1 - X_k`` of the
+energy, each times the support of that step (:class:`.volume.Support`).  Without a support the factor is the share of
+the change that the known noise does not explain.  Coarser grids of 4 x 4 cells add evidence where single cells are
+noisy.  Where the costs contain no evidence, the labels around are averaged.
 """
 
 from __future__ import annotations
@@ -28,65 +27,64 @@ Array = NDArray[np.float32]
 
 #: Side of the cells and of the window of their costs, px.
 CELL, COST_WINDOW = 2, 3
-#: Cost of a step of one level, and of a jump, nats.
+#: Penalties P1 of a step by one level and P2 of a larger one, nats.
 STEP_COST, JUMP_COST = 1.0, 6.0
-#: Noise floor of the costs, on images of contrast 1: it covers the distance between levels.
-COARSE = 1 / 255
-#: Preference for the level nearest to zero (nats a level): it decides ties.
+#: Noise floor of the costs (fraction of the contrast); it covers the distance between levels.
+NOISE_FLOOR = 1 / 255
+#: Penalty of the distance from the level nearest to zero (nats for each level), which resolves ties.
 TIE = np.float32(1e-4)
-#: Cells a side of a coarse cell, the largest cost that it adds to one of them (nats), and the factor of the prices on
-#: each coarser grid: the cost that a cell has by chance grows with its side.
-POOL, PULL, DEARER = 4, 0.4, 2.0
+#: Cells along a side of a coarse cell, the largest cost that it adds to a cell (nats), and the growth of the penalties
+#: on each coarser grid, because the noise of the costs grows with the side.
+POOL, MOST_COARSE_COST, PENALTY_GROWTH = 4, 0.4, 2.0
 #: Side of the window in which the share of noise in a change is measured, cells.
 CHANGE_WINDOW = 17
-#: Sides of the blocks of cells whose evidence is summed, and the part of a block's evidence, spread evenly, that a cell
-#: must have around itself to be as sure as the block.
-TOGETHER, PART = (1, 4, 16), 0.25
+#: Sides of the blocks of cells whose evidence is summed, and the least evidence of a cell, relative to the mean of the
+#: block, for the confidence of the block.
+BLOCK_SIDES, LOCAL_EVIDENCE = (1, 4, 16), 0.25
 
 
 def label(energy: Energy) -> Array:
-    """Return a first map: the level of least aggregated cost at each cell, and a share of the next."""
+    """Return a first map: the level of least aggregated cost at each cell, interpolated between levels."""
     volume = energy.volume
     cost = _costs(energy)
-    # Without noise there is no area without evidence.
-    sure = None if volume.finding is None else _certainty(cost)
-    total = _aggregate(cost, volume.loops, DEARER if volume.noise.present else 1.0)
+    # Without noise every area contains evidence.
+    confidence = None if volume.search_support is None else _confidence(cost)
+    total = _aggregate(cost, volume.loops, PENALTY_GROWTH if volume.noise.present else 1.0)
     nearest = np.abs(volume.axis.value_of(np.arange(volume.levels, dtype=np.float64))).argmin()
     total += (TIE * np.abs(np.arange(volume.levels) - nearest)).astype(np.float32)[:, None, None]
-    level = _least(total)
-    if sure is not None:
-        # An unsure label among sure ones hardly counts.
-        weight = np.square(sure) + np.float32(1e-6)
-        level = sure * level + (1 - sure) * fill(level * weight, weight)
+    level = _best_level(total)
+    if confidence is not None:
+        weight = np.square(confidence) + np.float32(1e-6)
+        level = confidence * level + (1 - confidence) * fill(level * weight, weight)
     return volume.clip(volume.axis.value_of(of_pairs(level, volume.shape)))
 
 
 def _costs(energy: Energy) -> Array:
     """Return the costs of the levels, summed over the cells, (K, rows, cols)."""
     volume, gain = energy.volume, energy.volume.noise.gain
-    base = np.maximum(energy.misfit, np.float32(max(COARSE**2, volume.noise.of_images)))
+    base = np.maximum(energy.misfit, np.float32(max(NOISE_FLOOR**2, volume.noise.of_images)))
     weight = energy.weight * np.float32(volume.independent)
     cost = np.empty((volume.levels, *(-(-n // CELL) for n in volume.shape)), np.float32)
 
-    def look(k: int) -> None:
+    def fill_level(k: int) -> None:
         y = np.asarray(np.square(volume.residuals[:, k]) / (base * np.float32(gain[k])), np.float32)
         cost[k] = pairs(box(weight * cost_of(y).sum(axis=0), COST_WINDOW)) * np.float32(CELL**2)
 
-    volume.loops.team.each(look, range(volume.levels))
+    volume.loops.team.each(fill_level, range(volume.levels))
     if volume.noise.present or volume.support is not None:
         before = cost[0].copy()
         for k in range(1, volume.levels):
             here = cost[k].copy()
-            cost[k] = cost[k - 1] + _share(volume, k) * (here - before)
+            cost[k] = cost[k - 1] + _step_support(volume, k) * (here - before)
             before = here
     return cost
 
 
-def _share(volume: Volume, k: int) -> Array:
+def _step_support(volume: Volume, k: int) -> Array:
     """Return the share of the change of the residuals from level ``k - 1`` to ``k`` that is evidence, on cells."""
-    if volume.finding is not None:
+    if volume.search_support is not None:
         low, high = volume.axis.value_of(np.array([k - 1, k], np.float64))
-        return volume.finding.of_step(float(low), float(high))
+        return volume.search_support.of_step(float(low), float(high))
     change = np.square(volume.residuals[:, k] - volume.residuals[:, k - 1]).mean(axis=0)
     of_noise = volume.noise.covariance[k - 1 : k + 1, k - 1 : k + 1] @ (1, -1) @ (1, -1)
     noise = np.float32(of_noise) * cell_means(np.broadcast_to(volume.noise.at_pixels, change.shape), CELL)
@@ -94,19 +92,19 @@ def _share(volume: Volume, k: int) -> Array:
     return np.asarray(np.maximum(1 - noise / (mean + np.float32(1e-30)), 0))
 
 
-def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> Array:
-    """Aggregate costs, which are overwritten, over the paths through every cell, coarse grids first."""
+def _aggregate(cost: Array, loops: Loops, growth: float, penalty: float = 1.0) -> Array:
+    """Aggregate costs over the paths through every cell, coarse grids first; the costs are overwritten."""
     if min(cost.shape[1:]) > 2 * POOL:
         coarse = np.stack([cell_sums(level, POOL) for level in cost])
-        coarse = _aggregate(coarse, loops, dearer, dearer * price)
-        coarse = np.minimum((coarse - coarse.min(axis=0)) / np.float32(POOL**2), np.float32(PULL))
-        for level, pull in zip(cost, coarse, strict=True):
-            level += enlarged(pull, level.shape)
-    return loops.scan(cost, price * STEP_COST, price * JUMP_COST)
+        coarse = _aggregate(coarse, loops, growth, growth * penalty)
+        coarse = np.minimum((coarse - coarse.min(axis=0)) / np.float32(POOL**2), np.float32(MOST_COARSE_COST))
+        for level, added in zip(cost, coarse, strict=True):
+            level += enlarged(added, level.shape)
+    return loops.scan(cost, penalty * STEP_COST, penalty * JUMP_COST)
 
 
-def _least(cost: Array) -> Array:
-    """Return the fractional level of least cost (K, H, W), by equal slopes on both sides of the minimum."""
+def _best_level(cost: Array) -> Array:
+    """Return the fractional level of least cost (K, H, W), by lines of opposite slopes through three levels."""
     least, at = cost[0].copy(), np.zeros(cost.shape[1:], np.intp)  # argmin along the first axis is slow
     for level in range(1, len(cost)):
         np.copyto(at, level, where=cost[level] < least)
@@ -117,20 +115,20 @@ def _least(cost: Array) -> Array:
     return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
 
 
-def _certainty(cost: Array) -> Array:
-    """Return how sure the label of each cell can be, 0 to 1, from the costs (K, rows, cols).
+def _confidence(cost: Array) -> Array:
+    """Return the confidence of the label of each cell, 0 to 1, from the costs (K, rows, cols).
 
-    Weak evidence adds up over a block, and counts for the cells that have some of it.
+    Weak evidence is summed over blocks, for the cells that contribute to the sum.
     """
     rows, cols = cost.shape[1:]
-    sure = np.zeros((rows, cols), np.float32)
+    confidence = np.zeros((rows, cols), np.float32)
     near = box(np.ptp(cost, axis=0), 3)
-    for side in TOGETHER:
+    for side in BLOCK_SIDES:
         if side > 1 and side > min(rows, cols):
             break
         blocks = np.stack([cell_sums(level, side) for level in cost])
         ranges = enlarged(np.ptp(blocks, axis=0), (rows, cols))
-        part = near * np.float32(side**2 / PART) / np.maximum(ranges, np.float32(1e-12))
-        # A range that is the cost of a jump makes the label half sure.
-        np.maximum(sure, np.minimum(part, 1) * ranges / (ranges + np.float32(JUMP_COST)), out=sure)
-    return sure
+        part = near * np.float32(side**2 / LOCAL_EVIDENCE) / np.maximum(ranges, np.float32(1e-12))
+        # A range of the costs equal to the penalty of a jump has the confidence 1/2.
+        np.maximum(confidence, np.minimum(part, 1) * ranges / (ranges + np.float32(JUMP_COST)), out=confidence)
+    return confidence

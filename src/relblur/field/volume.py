@@ -1,7 +1,7 @@
-"""The input of the solver: residuals at every level of an axis, the noise in them, and where they may be used.
+"""The input of the solver: residuals at every level of an axis, their noise, and their usable pixels.
 
 At the true value ``z`` of a pixel its residuals ``e_c(z)`` (c: channels) are noise alone.  White noise of the images
-enters them with a covariance that is known along the axis.
+gives them a known covariance along the axis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float32]
 
 
 class Support(Protocol):
-    """Share of the residuals' change that is evidence, 0 to 1: texture that all images show, not noise of one."""
+    """Share of the residuals' change that comes from texture that all images show, 0 to 1."""
 
     def of_step(self, low: float, high: float) -> Array:
         """Return the share of the change between two levels (values), on cells of 2 x 2 pixels."""
@@ -31,7 +31,7 @@ class Support(Protocol):
     def at(self, z: Array) -> Array:
         """Return the share of the change around a map, at every pixel."""
 
-    def located(self, z: Array) -> Array:
+    def local_support(self, z: Array) -> Array:
         """Return the share of the information that belongs to the pixel, not to an outline beside it."""
 
 
@@ -39,17 +39,17 @@ class Support(Protocol):
 class Volume:
     """Residuals along an axis: the input of :func:`relblur.field.solve`."""
 
-    residuals: Array  #: (C, K, H, W) float32, on a scale on which the contrast of the images is about 1
+    residuals: Array  #: (C, K, H, W) float32, for images of contrast 1
     axis: Axis
     noise: Noise
-    limits: tuple[float, float]  #: smallest and largest value that a map may have
-    independent: float = 1.0  #: number of independent measurements that a pixel's residual counts for
+    limits: tuple[float, float]  #: smallest and largest value of a map
+    independent: float = 1.0  #: number of independent measurements in a residual
     support: Support | None = None  #: None: every change of the residuals is evidence, as without noise
-    support_finds: bool = True  #: whether the support weights the search for the map too, or its standard error only
-    weight_at: Callable[[Array], Array] | None = None  #: weight of every pixel for a map, 0 for unusable residuals
-    stiffness: tuple[float, float] = (4.0, 6.5)  #: log10 of the curvature's inverse variance, at first and at most
+    support_in_search: bool = True  #: whether the support weights the search too, not only the standard error
+    weight_at: Callable[[Array], Array] | None = None  #: weight of every pixel at a map, 0 for unusable residuals
+    stiffness: tuple[float, float] = (4.0, 6.5)  #: initial and largest log10 mu
     shape_error: float = 0.0  #: relative standard error due to an inexact model of the residuals
-    disagreement: bool = False  #: channels measure the value independently: their disagreement is the model's error
+    disagreement: bool = False  #: whether the model's error is the disagreement of the channels
     loops: Loops = field(default_factory=Loops)
 
     @property
@@ -58,9 +58,9 @@ class Volume:
         return self.residuals.shape[2], self.residuals.shape[3]
 
     @property
-    def finding(self) -> Support | None:
-        """The support that weights the search for the map, if there is one."""
-        return self.support if self.support_finds else None
+    def search_support(self) -> Support | None:
+        """The support that weights the search for the map; None if it weights the standard error only."""
+        return self.support if self.support_in_search else None
 
     @property
     def levels(self) -> int:
@@ -68,8 +68,8 @@ class Volume:
         return self.residuals.shape[1]
 
     @property
-    def unknown(self) -> np.float32:
-        """Variance of a value of which only the limits are known."""
+    def range_variance(self) -> np.float32:
+        """Variance ``U`` of a value that is uniform between the limits."""
         return np.float32((self.limits[1] - self.limits[0]) ** 2 / 12)
 
     def clip(self, z: Array) -> Array:

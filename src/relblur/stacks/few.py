@@ -161,7 +161,7 @@ def estimate_jointly(
             (float(axis.levels[0]), float(axis.levels[-1])),
             power.independent,
             support,
-            support_finds=False,
+            support_in_search=False,
             weight_at=lambda z: weight_inside(law.radius(axis.u(z)), pairs[0].distance),
             stiffness=STIFFNESS,
             disagreement=True,
@@ -305,9 +305,9 @@ class _SharedByNeighbours:
         """Return the share of the change around a map."""
         return self._chosen(z, lambda texture, s: texture.at(s))
 
-    def located(self, z: Array) -> Array:
+    def local_support(self, z: Array) -> Array:
         """Return the share of the information that belongs to the pixel."""
-        return self._chosen(z, lambda texture, s: texture.located(s))
+        return self._chosen(z, lambda texture, s: texture.local_support(s))
 
     def _blur(self, number: int, x: Any) -> Any:
         """Return the relative blur of a pair of neighbours at places, px^2."""

@@ -29,7 +29,7 @@ from ..base.options import Stack
 from ..base.pixels import without_gaps
 from ..blur.dense.coherence import Coherence
 from ..depth.camera import Camera
-from ..field import Loops, choose_loops, filled, hidden_variance, rims
+from ..field import Loops, choose_loops, filled, plain_variance, rims
 from ..kernels.threads import Team, count_workers
 from .few import camera_of
 from .frames import Frames
@@ -172,7 +172,7 @@ def most_symmetric(
         progress(0.2 + 0.8 * (number + 1) / ROUNDS)
     unknown, steps = np.float32(np.ptp(places) ** 2 / 12), np.full_like(x, step)
     known = held * _shared(volume, x)
-    variance = posterior_variance(_blurred(held, 4.0), smoothness) + hidden_variance(known, steps, unknown)
+    variance = posterior_variance(_blurred(held, 4.0), smoothness) + plain_variance(known, steps, unknown)
     least = _COARSE_STDERR if len(greys) < _COARSE else _LEAST_STDERR
     variance = np.minimum(variance, unknown) + _at_jumps(x, step) + np.float32((least * step) ** 2)
     margin = 0.02 * step
@@ -232,7 +232,7 @@ def _shared(volume: _Frames, x: Array) -> Array:
         return np.take_along_axis(volume.frames, 1 + number.astype(np.intp)[None], axis=0)
 
     texture, in_focus = Coherence(nearest(0), nearest(1), volume.loops), np.zeros_like(x)
-    return np.asarray(texture.at(in_focus) * texture.located(in_focus))
+    return np.asarray(texture.at(in_focus) * texture.local_support(in_focus))
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Coherence:
         cells = cell_means(s, CELL)
         return enlarged(self._share_of(np.abs(cells), _of_the_sharper(cells, *self._energies)), self._shape)
 
-    def located(self, s: Array) -> Array:
+    def local_support(self, s: Array) -> Array:
         """Return, 0 to 1, whether the evidence for a map ``s`` belongs to the pixel, not to an outline nearby.
 
         The blur of an outline reaches beyond it, and with it the evidence: the sharper image shows its place.

@@ -251,8 +251,8 @@ class _OfSigma:
     def at(self, z: Array) -> Array:
         return self.of_s.at(np.square(z))
 
-    def located(self, z: Array) -> Array:
-        return self.of_s.located(np.square(z))
+    def local_support(self, z: Array) -> Array:
+        return self.of_s.local_support(np.square(z))
 
 
 def reach_of_blur(distance: Array | None) -> Callable[[Array], Array] | None:

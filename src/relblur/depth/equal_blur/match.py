@@ -70,7 +70,7 @@ def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Pro
             (float(axis.levels[0]), float(axis.levels[-1])),
             power.independent,
             support,
-            support_finds=False,
+            support_in_search=False,
             weight_at=lambda x: weight_inside(radius(x), pair.distance),
             stiffness=STIFFNESS_OF_SIGMA if axis.is_sigma else STIFFNESS,
             loops=loops,
