@@ -1,7 +1,7 @@
 """Equations 1 to 8 of the paper: thin lens, circle of confusion, choice of focal length.
 
-Every function is one equation of numbers or arrays. Lengths are in millimetres unless a name has another unit; ``_px``
-values are in pixel pitches.
+Every function evaluates one equation for numbers or arrays. Lengths are in millimetres unless a name has another unit.
+``_px`` values are in pixel pitches.
 
 For a point behind the focal plane, whose image moves towards the lens, equations 2 and 3 together give a *negative*
 circle of confusion ``C``, equation 4 a *positive* one. This module follows equation 4: C > 0 behind the focal plane,

@@ -150,7 +150,7 @@ def test_blur_constants_beyond_their_limits_are_not(constant):
     s = (constant / TRUE.blur_constant) ** 2 * depth_to_blur(PLANE, TRUE)
     zero = np.zeros(SHAPE, np.uint8)
     blur = BlurMap(s, np.full(SHAPE, 0.01), zero, zero.astype(np.int8))
-    with pytest.raises(InputError, match=r"blur_constant ends at the limit of what it may be \(0.0501 to 1.5\)"):
+    with pytest.raises(InputError, match=r"blur_constant ends at a bound of its range \(0.0501 to 1.5\)"):
         calibrate(blur, SHEET, depth_m=PLANE)
 
 

@@ -172,11 +172,11 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
 def test_the_steps_share_two_measurements_of_the_blur(monkeypatch, shift, gain):
     from scipy import ndimage
 
-    look, looks = rough_blur.RoughBlur.look, []
-    monkeypatch.setattr(rough_blur.RoughBlur, "look", lambda *a: looks.append(1) or look(*a))
+    measure, calls = rough_blur.RoughBlur.measure, []
+    monkeypatch.setattr(rough_blur.RoughBlur, "measure", lambda *a: calls.append(1) or measure(*a))
     sharp = ndimage.gaussian_filter(np.random.default_rng(0).random((200, 240)), 0.8)
     first, second = synth.pair(sharp, synth.ramp(sharp.shape, 1, 2))
     second = gain * ndimage.shift(second, shift, order=5, mode="mirror")
     pair = prepare_pair(first[8:-8, 8:-8], second[8:-8, 8:-8])
-    assert len(looks) <= 2
+    assert len(calls) <= 2
     assert (pair.motion is not None) == (pair.exposure is not None) == (gain != 1)

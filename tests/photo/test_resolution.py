@@ -90,7 +90,7 @@ def test_tiny_pictures_are_left_alone(shape):
         ((130, 700), 90.0, 2, "decimated"),  # 64 pixels a side are left
         ((127, 700), 90.0, 1, "kept"),
         ((1000, 1000), None, 2, "decimated by 2: largest blur unknown, no texture to measure it"),
-        ((3000, 4000), np.inf, 1, "kept at full resolution: largest blur unknown, the search for it ended; state a"),
+        ((3000, 4000), np.inf, 1, "kept at full resolution: largest blur unknown, beyond the end of the search; give"),
     ],
 )
 def test_size_and_blur_together_decide(shape, blur, factor, stated):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from relblur import synth
-from relblur.photo.rough_blur import MOST_LOOKS, RoughBlur, _without_reach, equalise
+from relblur.photo.rough_blur import MOST_MEASUREMENTS, RoughBlur, _without_reach, equalise
 
 ALL = np.ones((96, 112), bool)
 
@@ -67,13 +67,13 @@ def test_pixels_that_see_a_gap_or_beyond_the_border_are_not_compared(sigma, reac
 def test_one_measurement_serves_copies_of_every_size(texture, monkeypatch):
     """Blur of 1.5 px, seen in the same frame at half the size, is 0.75 px; it is measured again on demand, once."""
     blurry = synth.blur_with_map(texture, 1.5)
-    looks, look = [], RoughBlur.look
-    monkeypatch.setattr(RoughBlur, "look", lambda *a: looks.append(1) or look(*a))
+    calls, measure = [], RoughBlur.measure
+    monkeypatch.setattr(RoughBlur, "measure", lambda *a: calls.append(1) or measure(*a))
     blur = RoughBlur()
     pair = texture[:, :, None], blurry[:, :, None], ALL
     for again in (False, False, True, True):
         equalise(*pair, blur, again=again)
-    assert len(looks) == blur.looks == MOST_LOOKS
+    assert len(calls) == blur.measurements == MOST_MEASUREMENTS
     assert np.median(blur.sigma(ALL.shape)) == pytest.approx(1.5, rel=0.05)
     assert np.median(blur.sigma((48, 56))) == pytest.approx(0.75, rel=0.05)
     assert blur.largest * ALL.shape[0] == pytest.approx(1.5, rel=0.15)
@@ -86,6 +86,6 @@ def test_coarser_copies_are_measured_until_one_shows_the_blur():
     image = np.mean(scales, axis=0)
     blurry = synth.blur_with_map(image, 4.0)
     blur = RoughBlur()
-    blur.look(image[:, :, None], blurry[:, :, None], np.ones(image.shape, bool))
-    assert blur.looks == 1
+    blur.measure(image[:, :, None], blurry[:, :, None], np.ones(image.shape, bool))
+    assert blur.measurements == 1
     assert blur.largest * 256 == pytest.approx(4.0, rel=0.1)

@@ -1,13 +1,14 @@
-"""``estimate_depth``: two images and their camera in, metres out.
+"""Estimate distances from two images and their camera: ``estimate_depth``.
 
 ``estimate``       the public function
-``relation``       blur and depth: s is affine in 1/z
+``relation``       relation of relative blur and distance
 ``depth_map``      the result, DepthMap
 ``camera``         the camera and its files
-``psf``            shapes of blur, and ``defocus`` pictures made with them
+``psf``            transfer functions of lens blur
+``defocus``        synthetic defocused pairs
 ``equal_blur``     matching with a known shape of blur
 ``calibration``    camera fields fitted to known depths
-``order``          signs that the two images are swapped
+``order``          warnings that the two images are swapped
 ``working_range``  measurable distances and their resolution
 ``refocus``        all-in-focus and refocused pictures
 """

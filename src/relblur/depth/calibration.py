@@ -5,7 +5,7 @@ with a robust loss. Standard errors come from a sandwich estimate over blocks of
 neighbouring pixels are correlated.
 
 For a known shape of blur, :func:`calibrate_shape` measures ``s`` by matching at equal blur. This avoids the bias of a
-Gaussian that stands for a disc. It corrects the assumed circles and repeats the matching until both agree.
+Gaussian that approximates a disc. The assumed circles are corrected and the matching is repeated until it converges.
 """
 
 from __future__ import annotations
@@ -147,13 +147,13 @@ def calibrate(
     values, covariance = _fit(start, names, samples)
     fitted = _with(start, names, values)
     errors = np.sqrt(np.diag(covariance)) * [_slope(*each) for each in zip(names, values, strict=True)]
-    known = {name: float(_natural(name, value)) for name, value in zip(names, values, strict=True)}
+    fitted_values = {name: float(_natural(name, value)) for name, value in zip(names, values, strict=True)}
     stderr = {name: float(error) for name, error in zip(names, errors, strict=True)}
-    for name, value in known.items():
+    for name, value in fitted_values.items():
         if not stderr[name] < _UNDETERMINED * (1.0 if name == "variance_offset_px2" else value):
             raise _undetermined(f"{name} ({value:.3g} with standard error {stderr[name]:.2g})")
     residual = samples.s - Relation.of(fitted).s(samples.u)
-    return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
+    return Calibration(fitted, fitted_values, stderr, len(samples.s), residual, _depth_error(fitted, samples))
 
 
 def calibrate_shape(
@@ -219,7 +219,7 @@ def check_fit(fit: Sequence[str], camera: Camera, *, is_gaussian: bool = True) -
 def _undetermined(what: str) -> InputError:
     return InputError(
         f"the known depths do not determine {what}; use depths that differ more, away from where both images are "
-        "equally blurred, or fit less"
+        "equally blurred, or fit fewer fields"
     )
 
 
@@ -292,8 +292,8 @@ def _collect(blur_map: BlurMap, u: FloatArray, valid: ArrayLike | None) -> _Samp
 
 def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
     """Return the camera with the best blur constant for its other fields: ``s`` is linear in its square."""
-    plain = Relation.of(replace(camera, blur_constant=1.0, variance_offset_px2=0.0))
-    unit = plain.s(samples.u) * samples.weight
+    relation = Relation.of(replace(camera, blur_constant=1.0, variance_offset_px2=0.0))
+    unit = relation.s(samples.u) * samples.weight
     power = float((unit**2).sum())
     excess = (samples.s - camera.variance_offset_px2) * samples.weight
     square = float((unit * excess).sum()) / power if power > 0 else math.nan
@@ -319,7 +319,9 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     try:
         result: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
     except InputError as error:
-        raise InputError(f"the fit left what a camera can be ({error}); check the known depths and units") from None
+        raise InputError(
+            f"the fit left the range of valid cameras ({error}); check the known depths and units"
+        ) from None
     jacobian = np.asarray(result.jac)  # scaled by (1 + y)^(-3/4): its square is the second derivative of the loss
     _refuse_at_bound(names, result.x, bounds)
     _refuse_correlated(names, jacobian)
@@ -331,7 +333,7 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     np.add.at(sums, block, scores)
     blocks = len(sums)
     covariance = max(blocks / max(blocks - len(names), 1), 1.0) * bread @ (sums.T @ sums) @ bread
-    if blocks <= len(names) + 1:  # too few blocks to see scatter between them
+    if blocks <= len(names) + 1:  # too few blocks for a scatter between them
         covariance = np.maximum(covariance, bread * float(np.mean(residual**2)))
     return np.asarray(result.x), covariance
 
@@ -343,7 +345,7 @@ def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatAr
         if not low + margin < value < high - margin:
             ends = sorted(_natural(name, end) for end in (low, high))
             raise InputError(
-                f"the fit of {name} ends at the limit of what it may be ({ends[0]:.3g} to {ends[1]:.3g}): no plausible "
+                f"the fit of {name} ends at a bound of its range ({ends[0]:.3g} to {ends[1]:.3g}): no plausible "
                 "value explains the measured blur; check the known depths, the camera's other fields and the order of "
                 "the images"
             )
@@ -352,9 +354,9 @@ def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatAr
 def _refuse_correlated(names: tuple[str, ...], jacobian: FloatArray) -> None:
     """Refuse two values that change the prediction in the same way: only their combination is determined."""
     size = np.linalg.norm(jacobian, axis=0)
-    alike = abs(float(jacobian[:, 0] @ jacobian[:, -1])) / (float(size[0] * size[-1]) + 1e-300)
-    if len(names) > 1 and not 0 < alike < _MOST_CORRELATION:
-        raise _undetermined(f"{names[0]} and {names[1]} together (correlation {alike:.4f}: each compensates the other)")
+    correlation = abs(float(jacobian[:, 0] @ jacobian[:, -1])) / (float(size[0] * size[-1]) + 1e-300)
+    if len(names) > 1 and not 0 < correlation < _MOST_CORRELATION:
+        raise _undetermined(f"{names[0]} and {names[1]} together (correlation {correlation:.4f})")
 
 
 def _internal(name: str, value: float) -> float:

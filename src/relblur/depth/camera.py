@@ -5,7 +5,7 @@ With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u
 
     c_i = (aperture diameter) (sensor distance) / (pixel pitch) / decimation        in px m
 
-is its *circle constant*. The Gaussian that stands for that circle has ``sigma_i = kappa C_i``; ``kappa`` is the
+is its *circle constant*. The Gaussian that approximates this circle has ``sigma_i = kappa C_i``; ``kappa`` is the
 ``blur_constant``. Both images use the sensor distance of the *first*. Refocusing changes the magnification, and the
 images are brought to one magnification for the comparison, which scales their circles too.
 """
@@ -71,16 +71,16 @@ class Camera:
     coc_constant_px_m : float or (first, second)
         ``c`` of ``C_px = c |1/z - 1/focus|``.
     blur_constant : float
-        ``kappa``, the standard deviation of the Gaussian that stands for a circle of diameter 1. The default, 0.25, is
+        ``kappa``, the standard deviation of the Gaussian that approximates a circle of diameter 1. The default is 0.25,
         the standard deviation of a disc along each axis. Real lenses and textures give 0.25 to 0.3, so calibrate it
         (:func:`relblur.calibrate`).
     variance_offset_px2 : float
-        ``s`` of a point in focus, in pixels of the images as they are; 0 unless calibrated. A lens is less sharp wide
-        open than stopped down, so the images of an aperture pair differ even there. Used with the Gaussian only.
+        ``s`` of a point in focus, in pixels of the given images; 0 unless calibrated. A lens is less sharp wide open
+        than stopped down, so the images of an aperture pair differ even in focus. Used with the Gaussian only.
     decimation : int
         Factor by which the images were decimated after they were taken.
     image_width_px : int
-        Width of the image before decimation, if known. It serves to check ``decimation``.
+        Width of the image before decimation, if known; used to check ``decimation``.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Camera:
 
     @property
     def circle_constants_px_m(self) -> tuple[float, float]:
-        """``c`` of both images, for the images as they are (decimated)."""
+        """``c`` of both images, for the decimated images."""
         f, pitch = self.focal_length_mm, self.pixel_pitch_um
         if f is None or pitch is None or self.f_number is None:
             one, two = _both(self.coc_constant_px_m or math.nan)
@@ -145,7 +145,7 @@ class Camera:
 
     @property
     def focal_length_px(self) -> float | None:
-        """Sensor distance in pixels of the images as they are; None if only the circle constant is known."""
+        """Sensor distance in pixels of the decimated images; None if only the circle constant is known."""
         if self.focal_length_mm is None or self.pixel_pitch_um is None:
             return None
         return 1000 * self._sensor_distance_mm(self.focal_length_mm) / self.pixel_pitch_um / self.decimation
@@ -226,7 +226,7 @@ class Camera:
         expected = None if self.image_width_px is None else self.image_width_px / self.decimation
         if expected is not None and abs(width_px - expected) > 1:
             warnings.warn(
-                f"the images are {width_px} px wide, the camera expects {expected:g} (image_width_px / decimation); "
+                f"the images are {width_px} px wide, the camera implies {expected:g} (image_width_px / decimation); "
                 "set decimation if they were decimated; a crop is fine",
                 stacklevel=stacklevel,
             )
@@ -240,7 +240,7 @@ class Camera:
     def from_dict(cls, values: Mapping[str, Any], source: str = "the camera") -> Camera:
         """Make a camera from a table of fields; refuse unknown and missing fields by name."""
         if not isinstance(values, Mapping):
-            raise InputError(f"{source} holds {type(values).__name__}; a camera is a table of fields")
+            raise InputError(f"{source} contains {type(values).__name__}; a camera is a table of fields")
         unknown = [name for name in values if name not in _LIMITS]
         if unknown:
             raise InputError(f"{source} has the unknown field {_shown(unknown[0])}; fields are {', '.join(_LIMITS)}")

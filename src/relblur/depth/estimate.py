@@ -73,7 +73,7 @@ def estimate_depth(
           focal plane. In front of it the blur is mirrored.
     depth_range_m : (nearest, farthest), optional
         Distances of the search. The default is all distances at which the relative blur can be measured. A narrower
-        range is faster and safer.
+        range is faster and gives fewer errors.
     side : {"behind", "front"}
         For two apertures and one focus only: the side of the focal plane on which the scene lies.
     prefilter : float
@@ -128,8 +128,8 @@ def estimate_depth(
         raw, noise = given.as_light(raw, False)
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
         engine = resolve_engine(engine)
-        found = _match(raw.part(), task, engine, workers, progress)
-        return replace(found, settings={**found.settings, **given.settings})
+        depth_map = _match(raw.part(), task, engine, workers, progress)
+        return replace(depth_map, settings={**depth_map.settings, **given.settings})
     blur_map = estimate_blur(
         given.first,
         given.second,
@@ -146,19 +146,19 @@ def estimate_depth(
         progress=progress,
         linear=bool(given.linear),
     )
-    found = depth_on_side(blur_map, camera, side)
-    further = {"psf": "gaussian", "depth_range_m": _range_m(u_range), **given.settings}
-    found = replace(found, settings={**found.settings, **further})
-    return found if depth_range_m is None else _clipped_to(found, u_range)
+    depth_map = depth_on_side(blur_map, camera, side)
+    settings = {"psf": "gaussian", "depth_range_m": _range_m(u_range), **given.settings}
+    depth_map = replace(depth_map, settings={**depth_map.settings, **settings})
+    return depth_map if depth_range_m is None else _clipped_to(depth_map, u_range)
 
 
-def _clipped_to(found: DepthMap, u_range: tuple[float, float]) -> DepthMap:
-    """Return a map with its depths limited to a range of 1/z, as the matching limits them."""
+def _clipped_to(depth_map: DepthMap, u_range: tuple[float, float]) -> DepthMap:
+    """Return a map with its depths limited to a range of 1/z, and flagged there."""
     high, low = 1 / u_range[1], 1 / u_range[0] if u_range[0] > 0 else math.inf
-    flags = found.flags.copy()
+    flags = depth_map.flags.copy()
     with np.errstate(invalid="ignore"):
-        mark(flags, (found.depth_m < high) | (found.depth_m > low), Flag.AT_LIMIT)
-    return replace(found, depth_m=found.depth_m.clip(high, low), flags=flags)
+        mark(flags, (depth_map.depth_m < high) | (depth_map.depth_m > low), Flag.AT_LIMIT)
+    return replace(depth_map, depth_m=depth_map.depth_m.clip(high, low), flags=flags)
 
 
 def _range_m(u_range: tuple[float, float]) -> list[float | str]:
@@ -185,13 +185,13 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
 def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
     from .equal_blur.match import match  # imports OpenCV and SciPy
 
-    found = match(pair, task, engine, count_workers(workers), progress or (lambda share: None))
+    matched = match(pair, task, engine, count_workers(workers), progress or (lambda share: None))
     flags = np.zeros(pair.shape, np.uint8)
-    mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
-    mark(flags, found.at_limit, Flag.AT_LIMIT)
+    mark(flags, matched.filled | ~pair.unclipped, Flag.FILLED)
+    mark(flags, matched.at_limit, Flag.AT_LIMIT)
     mark(flags, ~pair.finite, Flag.INVALID)
     mark(flags, ~pair.unclipped, Flag.CLIPPED)
-    u, stderr = (np.where(pair.finite, each, np.nan) for each in (found.u, found.u_stderr))
+    u, stderr = (np.where(pair.finite, each, np.nan) for each in (matched.u, matched.u_stderr))
     depth, stderr, flags = depth_from_inverse(u, stderr, flags, pair.finite, task.camera)
     settings: dict[str, Any] = {
         "relblur": __version__,
@@ -199,9 +199,9 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "psf": task.psf.name,
         "side": task.side,
         "window": task.window,
-        "noise": list(found.noise),
+        "noise": list(matched.noise),
         "engine": engine,
-        "candidates": found.levels,
+        "candidates": matched.levels,
         "depth_range_m": _range_m(task.u_range),
     }
     return DepthMap(depth, stderr, flags, task.camera, settings)

@@ -1,4 +1,4 @@
-"""Warnings that the two images are not in the order of the camera.
+"""Warn if the two images are not in the order of the camera.
 
 Two images with different focus do not determine their order. Exchanged images fit a scene mirrored at the plane of
 equal blur, ``u -> u_1 + u_2 - u``. Evidence of a wrong order comes from file names and from distances beyond infinity.
@@ -30,7 +30,7 @@ _FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
 _MOST_BEYOND = 0.3
 #: Distance (m) above which the end of the depth range counts as infinite.
 _ENDLESS_M = 1000.0
-#: Ratio of the power of fine detail from which on an image is clearly the sharper.
+#: Ratio of the power of fine detail above which one image counts as the sharper.
 _CLEARLY_SHARPER = 1.3
 
 
@@ -53,28 +53,28 @@ def image_order_warnings(pair: ComparablePair, camera: Camera) -> list[str]:
         return []
     usable = pair.usable[1:] & pair.usable[:-1]
     one, two = (float(np.square(np.diff(image, axis=0))[usable].sum()) for image in (pair.first, pair.second))
-    found = "first" if one > _CLEARLY_SHARPER * two else "second" if two > _CLEARLY_SHARPER * one else sharper
-    if found == sharper:
+    measured = "first" if one > _CLEARLY_SHARPER * two else "second" if two > _CLEARLY_SHARPER * one else sharper
+    if measured == sharper:
         return []
     return [
-        f"the {found} image is the sharper, but the camera file has the smaller aperture in the {sharper}: "
+        f"the {measured} image is the sharper, but the camera file has the smaller aperture in the {sharper}: "
         "are the two files swapped?"
     ]
 
 
-def depth_order_warnings(found: DepthMap) -> list[str]:
+def depth_order_warnings(depth_map: DepthMap) -> list[str]:
     """Warn if many pixels of a map have impossible distances."""
     # Filled pixels are included: blur hardly changes at the end of the range, so pixels there are flagged as filled.
-    informative = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
+    informative = ~has_flag(depth_map.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
     with np.errstate(invalid="ignore"):
-        endless = has_flag(found.flags, Flag.AT_LIMIT) & (found.depth_m > _ENDLESS_M)
-    impossible = has_flag(found.flags, Flag.OUT_OF_RANGE) | endless
+        endless = has_flag(depth_map.flags, Flag.AT_LIMIT) & (depth_map.depth_m > _ENDLESS_M)
+    impossible = has_flag(depth_map.flags, Flag.OUT_OF_RANGE) | endless
     share = float(impossible[informative].mean()) if informative.any() else 0.0
     if share < _MOST_BEYOND:
         return []
     return [
         f"{share:.0%} of the pixels have blur that this camera makes at no distance, as if they lay beyond infinity: "
-        f"are the two files swapped? (camera: {found.camera.describe()}, first and second in this order)"
+        f"are the two files swapped? (camera: {depth_map.camera.describe()}, first and second in this order)"
     ]
 
 

@@ -66,8 +66,8 @@ class Disc:
     def transfer_on(self, rows: AnyArray, columns: AnyArray) -> Transfer:
         """Return ``2 J1(x) / x``, ``x = pi C f``, from a table up to the largest ``f``.
 
-        The knots of the table scale with ``C``, so the position of each frequency between them is the same for all
-        circles. It is computed once, and once for a row and its mirror image.
+        The knots of the table scale with ``C``, so the position of each frequency between them does not depend on the
+        circle. It is computed once, for one of each two mirrored rows.
         """
         from scipy.special import j1
 

@@ -4,11 +4,11 @@ With ``u = 1 / z`` and ``sigma_i = k_i |u - u_i|`` (:mod:`relblur.depth.camera`)
 
     s = sigma_2^2 - sigma_1^2 = k_2^2 (u - u_2)^2 - k_1^2 (u - u_1)^2 + offset
 
-(the offset stands for faults of the lens and is usually 0).
+The offset describes lens aberrations and is usually 0.
 
-With one aperture (``k_1 = k_2``) the squares cancel and ``s`` is affine in ``u``: in front of, between and behind the
-focal planes. With two apertures ``s`` is a parabola, and one blur belongs to two distances, one on each ``side`` of the
-vertex. For one common focus the vertex is the focal plane.
+With one aperture (``k_1 = k_2``) the squares cancel and ``s`` is affine in ``u`` at all distances. With two apertures
+``s`` is a parabola, and one blur belongs to two distances, one on each ``side`` of the vertex. For one common focus the
+vertex is the focal plane.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ZERO_STDERRS = 2.0
 #: Tolerance of the ends of the range (fraction of the range), for rounding errors.
 _ROUNDING = 1e-9
 
-#: Minimum distance of a flagged pixel from the ends of the range (standard errors). Errors at depth jumps exceed their
-#: standard error. Chosen on `street`.
+#: Minimum distance of a flagged pixel from both ends of the range (standard errors), because errors at depth jumps
+#: exceed their standard error. Chosen on `street`.
 _CLEAR_STDERRS = 3.0
 
 
@@ -131,7 +131,7 @@ def depth_from_inverse(
 def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
     """Return the variance difference ``s`` (px^2) that the camera makes at a distance.
 
-    The inverse of :func:`blur_to_depth`. ``inf`` is a distance; NaN stays NaN.
+    The inverse of :func:`blur_to_depth`. ``inf`` is allowed; NaN stays NaN.
 
     Examples
     --------
@@ -149,14 +149,16 @@ def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
     return Relation.of(camera).s(1 / z)
 
 
-def relative_blur(found: DepthMap) -> BlurMap:
+def relative_blur(depth_map: DepthMap) -> BlurMap:
     """Return the relative blur that the camera of a depth map makes at its depths."""
-    relation = Relation.of(found.camera)
-    u = 1 / found.depth_m
+    relation = Relation.of(depth_map.camera)
+    u = 1 / depth_map.depth_m
     s = relation.s(u)
     slope = np.abs(2 * relation.a * u + relation.b)
-    stderr = slope * found.depth_stderr_m * u**2
-    return BlurMap(s, stderr, found.flags, side_of(np.nan_to_num(s), np.nan_to_num(stderr)), dict(found.settings))
+    stderr = slope * depth_map.depth_stderr_m * u**2
+    return BlurMap(
+        s, stderr, depth_map.flags, side_of(np.nan_to_num(s), np.nan_to_num(stderr)), dict(depth_map.settings)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,7 @@ def keeps_light(good: BoolArray, factor: int) -> BoolArray:
 
 
 def decimation_margin(factor: int) -> int:
-    """Return the halo, px of the result, with which a part is decimated to the same values as the whole image."""
+    """Return the halo (px of the result) with which a decimated part equals that of the whole image."""
     return -(-_reach(_steps(factor, DECIMATE_HALF_WIDTH)) // factor)
 
 
@@ -120,7 +120,7 @@ def _reach(steps: list[tuple[int, int]]) -> int:
 
 
 def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]], beta: float) -> FloatArray:
-    """Decimate bands of rows in threads, each with a halo, so that the result is that of the whole to the bit."""
+    """Decimate bands of rows in threads, each with a halo, so that the result does not depend on the bands."""
     height, width = (-(-length // factor) for length in array.shape[:2])
     out = np.empty((height, width, array.shape[2]))
     margin = -(-_reach(steps) // factor)  # rows of the result
@@ -157,7 +157,7 @@ def _prime_factors(n: int) -> list[int]:
 
 
 def mirrored(index: AnyArray, length: int) -> AnyArray:
-    """Return the pixels of a line for any index, mirrored at its edges: d c b a | a b c d."""
+    """Map any index to a pixel of a line, mirrored at its edges: d c b a | a b c d."""
     place = index % (2 * length)
     return np.minimum(place, 2 * length - 1 - place)
 

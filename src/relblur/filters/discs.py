@@ -93,9 +93,9 @@ def gram_of_discs(transfers: FloatArray) -> FloatArray:
     place = _places(_SIDE, _SIDE)
     twice = np.full(place.shape, 2.0)  # the transform of a real plane stores half of the frequencies
     twice[:, [0, -1]] = 1
-    seen = transfers[:, place.ravel()]
+    sampled = transfers[:, place.ravel()]
     # einsum, not a matrix product: for small matrices the library's threads spend their time in busy waiting.
-    return np.einsum("if,jf->ij", seen * (twice.ravel() / _SIDE**2), seen)
+    return np.einsum("if,jf->ij", sampled * (twice.ravel() / _SIDE**2), sampled)
 
 
 class DiscBlur:

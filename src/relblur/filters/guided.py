@@ -2,7 +2,7 @@
 
 The guided filter (He, Sun and Tang) fits ``map = a grey + b`` in a window around each pixel, at the resolution of the
 map. Pixels are weighted by the inverse of their variance. The coefficients are averaged over the windows that contain a
-pixel, enlarged, and applied to the large picture. In plain areas ``a`` vanishes and the map is smooth. Jumps of the map
+pixel, enlarged, and applied to the large picture. In flat areas ``a`` vanishes and the map is smooth. Jumps of the map
 follow nearby outlines of the picture. All steps are box filters, so the cost does not depend on the window.
 """
 
@@ -16,9 +16,9 @@ __all__ = ["enlarge", "guided_enlarge"]
 
 #: Radius of the windows, px of the map: two more than the blur of an outline at usual decimations.
 RADIUS = 4
-#: Damping of the slope (share of the picture's contrast, squared): variances of grey below it hardly shape the map.
+#: Damping of the slope (squared fraction of the contrast): a smaller variance of grey has little effect on the map.
 LEAST_CONTRAST = 0.03**2
-#: Rows of the large picture that are worked on together.
+#: Number of rows of the large picture that are processed together.
 _ROWS = 512
 
 
@@ -48,7 +48,7 @@ def guided_enlarge(
     Parameters
     ----------
     values, stderr : (h, w)
-        The map at every ``factor``-th pixel of the picture; pixels without an answer (NaN) stay NaN.
+        The map at every ``factor``-th pixel of the picture; pixels without a value (NaN) stay NaN.
     picture : (H, W)
         Grey, of any scale.
 
@@ -61,8 +61,8 @@ def guided_enlarge(
     shape = (picture.shape[0], picture.shape[1])
     known = np.isfinite(values)
     if not known.any():
-        nothing: AnyArray = np.full(shape, np.nan, np.float32)
-        return nothing, nothing.copy()
+        empty: AnyArray = np.full(shape, np.nan, np.float32)
+        return empty, empty.copy()
     # The fit uses means around every factor-th pixel of the picture; the pixels themselves would alias.
     small = _reduced(picture, values.shape, factor)
     a, b = _lines(np.where(known, values, 0).astype(np.float32), _weights(stderr, known), small)
@@ -70,9 +70,9 @@ def guided_enlarge(
     large = enlarge(a, shape, factor)
     large *= picture.astype(np.float32) / np.float32(contrast)
     large += enlarge(b, shape, factor)
-    plain = enlarge(_filled(values, known), shape, factor)
+    linear = enlarge(_filled(values, known), shape, factor)
     error = enlarge(_filled(stderr, np.isfinite(stderr)), shape, factor)
-    np.hypot(error, large - plain, out=error)
+    np.hypot(error, large - linear, out=error)
     unknown = ~enlarge(known, shape, factor, nearest=True)
     large[unknown] = error[unknown] = np.nan
     return np.asarray(large), np.asarray(error)
@@ -115,11 +115,11 @@ def _lines(values: AnyArray, weight: AnyArray, picture: AnyArray) -> tuple[AnyAr
     grey = picture / np.float32(_contrast(picture))
     mass = np.maximum(mean(weight), np.float32(1e-6))
     middle, level = mean(weight * grey) / mass, mean(weight * values) / mass
-    spread = np.maximum(mean(weight * grey * grey) / mass - middle**2, 0)
-    together = mean(weight * grey * values) / mass - middle * level
-    slope = together / (spread + np.float32(LEAST_CONTRAST))
+    variance = np.maximum(mean(weight * grey * grey) / mass - middle**2, 0)
+    covariance = mean(weight * grey * values) / mass - middle * level
+    slope = covariance / (variance + np.float32(LEAST_CONTRAST))
     intercept = level - slope * middle
-    # Windows are weighted by their information, because a window in a plain area contains none about an outline.
+    # Windows are weighted by their information, because a flat window contains none about an outline.
     share = mean(mass)
     return mean(mass * slope) / share, mean(mass * intercept) / share
 

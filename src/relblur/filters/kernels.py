@@ -1,6 +1,6 @@
 """Gaussian kernels on the pixel grid.
 
-Two families, which agree to 1e-3 from 1 px on:
+There are two families, which agree to 1e-3 above 1 px:
 
 * *sampled*: ``exp(-n^2 / 2 sigma^2)``, cut at 5 sigma and normalised, the paper's kernel
   (equation 9 on the grid). Below about 0.35 px it is the identity: its side tap is 4e-6 at
@@ -112,7 +112,7 @@ def _longest_table(radius: int) -> FloatArray:
 
 
 def _read_table(table: FloatArray, variance: FloatArray) -> FloatArray:
-    """Read a table by the cubic through four entries (to 1e-9): (radius + 1, H, W)."""
+    """Interpolate a table by the cubic through four entries, with an error of 1e-9: (radius + 1, H, W)."""
     place = variance * ((TABLE_SIZE - 1) / TABLE_TOP)
     first = np.clip(place.astype(np.intp) - 1, 0, TABLE_SIZE - 4)
     u = place - first

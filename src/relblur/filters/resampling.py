@@ -34,7 +34,7 @@ DEGREE = 3
 
 @dataclass(frozen=True, eq=False)
 class Bend:
-    """Displacements down and right at the places (row, column) of a frame.
+    """Displacements down and right at the positions (row, column) of a frame.
 
     Attributes
     ----------
@@ -58,20 +58,20 @@ class Bend:
         return down, right
 
     def enlarged(self, factor: float) -> Bend:
-        """Return the field for full-size images, if the present images are every ``factor``-th pixel of them."""
+        """Return the bend of the full-size images, of which the present images contain every ``factor``-th pixel."""
         middle = (factor * self.middle[0], factor * self.middle[1])
         return replace(self, coefficients=factor * self.coefficients, middle=middle, radius=factor * self.radius)
 
     def enlarged_from_means(self, factor: int) -> Bend:
-        """Return the field for full-size images, if the present images are means over blocks of them."""
+        """Return the bend of the full-size images, of which the present images contain block means."""
         half = (factor - 1) / 2
         large = self.enlarged(factor)
         return replace(large, middle=(large.middle[0] + half, large.middle[1] + half))
 
 
-def powers(of: FloatArray) -> FloatArray:
-    """Return the (n, 4) powers, from 0 on, of n numbers."""
-    return np.asarray(of, np.float64)[:, None] ** np.arange(DEGREE + 1)
+def powers(values: FloatArray) -> FloatArray:
+    """Return the powers 0 to 3 of n numbers, (n, 4)."""
+    return np.asarray(values, np.float64)[:, None] ** np.arange(DEGREE + 1)
 
 
 def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
@@ -217,7 +217,7 @@ def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], o
 
 
 def _mirrored_at_last(index: AnyArray, length: int) -> AnyArray:
-    """Return the pixels of a line for any index, mirrored at the centres of its end pixels: d c b | a b c d."""
+    """Map any index to a pixel of a line, mirrored at the centres of its end pixels: d c b | a b c d."""
     period = 2 * (length - 1)
     inside = np.abs(index) % period
     return np.asarray(np.minimum(inside, period - inside))

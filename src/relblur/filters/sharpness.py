@@ -20,15 +20,15 @@ from ..kernels.separable import box_mean
 
 __all__ = ["compare_sharpness", "detail_energy", "local_sharpness"]
 
-#: Largest difference of equal variances, relative to the squared intensity range: far above the rounding of float64
-#: and far below one 16-bit step.
+#: Variances that differ by less than this fraction of the squared intensity range count as equal: far above the
+#: rounding of float64 and far below one 16-bit step.
 EQUAL = 1e-12
 
 #: Window of the finest band, and (inner Gaussian, window) of the others, sigma in px: chosen on half of the Real-MFF
 #: pairs. For the fused picture wider windows lose 0.05 dB, the finest band alone 0.1 dB.
 _FINEST = 1.5
 _BANDS = ((0.7, 1.4), (1.4, 2.8))
-#: Energy added to that of each band, for images on a 0..1 scale: it limits the logarithm in plain areas.
+#: Energy added to that of each band, for images on a 0..1 scale: it limits the logarithm in flat areas.
 _LEAST = 1e-6
 #: Rows processed together, and the reach of the filters beyond them, px.
 _ROWS, _REACH = 1024, 24

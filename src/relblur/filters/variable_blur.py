@@ -5,7 +5,7 @@
     R(x) = sum_y g_sigma(x)(x - y) L(y)
 
 :func:`blur_by_levels` is fast. It interpolates between images that are blurred as a whole, with separable filters of
-``20 sigma`` products. Levels are a tenth of sigma apart, and the cubic through four of them is the result. Its largest
+``20 sigma`` products. Levels are a tenth of sigma apart; the interpolation is a cubic through four levels. Its largest
 error is 1e-4 of the contrast on a photograph and 4e-4 on white noise; it is 5e-3 for sampled kernels narrower than
 0.6 px, which are close to the identity. This suffices for pictures and for comparisons with photographs. Results that
 define an estimate use the exact blur.
@@ -49,7 +49,7 @@ def blur_planes(
 ) -> AnyArray:
     """Blur checked (C, H, W) planes exactly by a map of standard deviations, in their own precision.
 
-    Families of discs use levels.
+    Families of discs are interpolated between levels.
     """
     if apart_of(family) is not None:
         return blur_by_levels(planes.astype(np.float32), sigma, family).astype(planes.dtype)

@@ -1,7 +1,7 @@
 """Separable filters in OpenCV, in the precision of the image.
 
-They use no running sums, so a tile gets the bits of the whole image. SciPy filters where OpenCV has no border mode, or
-where the kernel is wider than the image.
+Without running sums a tile has the same values as the whole image, to the bit. SciPy is used if OpenCV lacks the border
+mode, or if the kernel is wider than the image.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The number of threads, and a team of threads for short tasks.
 
-An estimate runs hundreds of loops of a millisecond or less. The futures of an executor cost 0.1 ms per task, a queue
-and no future a tenth of that.
+An estimate runs hundreds of loops of a millisecond or less. A task costs 0.1 ms with an executor, and
+0.01 ms with a queue without futures.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Team:
         self._renew()
 
     def _renew(self) -> None:
-        """Forget the helpers, which a forked process does not have."""
+        """Discard the helpers: a forked process has none."""
         self._process = os.getpid()
         self._busy = threading.Lock()
         self._helpers = 0
@@ -79,7 +79,7 @@ class Team:
             helpers = 0
         try:
             for _ in range(helpers):
-                self._start_or_call(take)
+                self._submit(take)
             take()
             left = helpers + 1  # with this thread's own
             while left:
@@ -94,10 +94,10 @@ class Team:
         if errors:
             raise errors[0]
 
-    def _start_or_call(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Callable[[], None]) -> None:
         if self._helpers < self.workers - 1:
             self._helpers += 1
-            threading.Thread(target=_live, args=(self._calls,), name="relblur", daemon=True).start()
+            threading.Thread(target=_run_calls, args=(self._calls,), name="relblur", daemon=True).start()
         self._calls.put(work)
 
     def close(self) -> None:
@@ -112,10 +112,10 @@ class Team:
         self.close()
 
 
-def _live(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+def _run_calls(calls: SimpleQueue[Callable[[], None] | None]) -> None:
     while (work := calls.get()) is not None:
         work()
-        del work  # it may hold the team
+        del work  # it may reference the team
 
 
 def _dismiss(calls: SimpleQueue[Callable[[], None] | None], helpers: int) -> None:

@@ -38,8 +38,8 @@ LEAVE_BELOW_PX = 0.05
 #: Minimum correlation of two aligned images of one scene, at low resolution.
 LEAST_CORRELATION = 0.5
 
-#: Largest fraction of the difference (root mean square) that an accepted motion leaves if it is larger than the second
-#: number (px). Smaller motions need not reduce it clearly.
+#: A motion of CLEAR_FROM_PX or more must reduce the difference (root mean square) below this fraction of its value. For
+#: smaller motions any reduction suffices.
 ACCEPT_BELOW, CLEAR_FROM_PX = 0.95, 1.0
 
 #: Size (pixels) of the coarsest copies that are registered.
@@ -57,7 +57,7 @@ _DEGREES = {"translation": 0}
 
 #: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture), and measure the
 #: blur again if it changed it by more than the second: blur measured on a badly aligned pair is wrong.
-CONVERGED_PX, LOOK_AGAIN_PX = 0.005, 0.1
+CONVERGED_PX, REMEASURE_PX = 0.005, 0.1
 #: Maximum number of fits at equal blur.
 _ROUNDS = 3
 
@@ -77,11 +77,10 @@ def align(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         The two images, in any order. ``second`` is resampled onto ``first``.
     model : {"auto", "translation", "similarity", "affine", "bent"}
-        Model of the motion. ``"auto"`` chooses the simplest sufficient one: none, translation, or similarity (focus
-        breathing), if it is right to a few hundredths of a pixel. An affine motion must differ clearly from the
-        similarity. ``"auto"`` adds a bend (a distortion that changes with focus) if this makes the
-        images clearly more similar. A motion is rejected if it does not reduce the difference in parts of the
-        picture that it was not fitted to.
+        Model of the motion. ``"auto"`` chooses the simplest of none, translation and similarity (focus breathing) that
+        is accurate to a few hundredths of a pixel, or an affine motion if it differs clearly from the similarity. It
+        adds a bend (a distortion that changes with focus) if this makes the images clearly more similar. A motion is
+        rejected if it does not reduce the difference in parts of the picture to which it was not fitted.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -128,7 +127,7 @@ def find_motion(
     change_px = 0.0
     for _ in range(_ROUNDS):
         start = warp
-        fit = _without_blur((one, two, mask), start, model, blur, again=change_px > LOOK_AGAIN_PX)
+        fit = _refined_at_equal_blur((one, two, mask), start, model, blur, again=change_px > REMEASURE_PX)
         chosen, warp = simplest(fit.warp, model, fit.information, factor)
         change_px = factor * size(warp - start, fit.information)
         if change_px < CONVERGED_PX:
@@ -193,7 +192,7 @@ class _Fit:
     equal: EqualBands | None = None
 
 
-def _without_blur(
+def _refined_at_equal_blur(
     images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model: str, blur: RoughBlur, again: bool
 ) -> _Fit:
     """Refine a warp on the pair that is aligned by it and brought to equal blur."""

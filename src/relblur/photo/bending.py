@@ -29,7 +29,7 @@ LEAST_PX = 0.1
 MOST_OF_RADIUS = 0.1
 #: Side of the blocks (px) that are weighted: about the size of the smallest moving object that is recognised.
 BLOCK = 16
-#: Unexplained motion (px) of a block that has half the weight: the larger of this and so many times the median.
+#: Unexplained motion of a block that has half the weight: the larger of USUAL_PX and USUAL_TIMES the median (px).
 USUAL_PX, USUAL_TIMES = 0.1, 3.0
 #: Texture of a block (fraction of the mean) below which its unexplained motion is not reliable.
 TEXTURED = 0.1
@@ -44,7 +44,7 @@ _EVERYWHERE = 1e-3
 def is_bent(equal: EqualBands) -> bool:
     """Return whether a bend fitted to the black squares clearly reduces the difference in the white ones.
 
-    One step shows whether the affine motion left anything to fit.
+    A first fit of one step rejects pairs without residual motion.
     """
     black, usable = black_squares(equal.mask.shape), equal.mask > 0
     if black is None or not (usable & black).any() or not (usable & ~black).any():
@@ -81,8 +81,8 @@ def fit_displacement(equal: EqualBands, use: BoolArray, degree: int, steps: int 
     middle, radius = ((use.shape[0] - 1) / 2, (use.shape[1] - 1) / 2), max(use.shape) / 2
     v, u = (powers((np.arange(n) - m) / radius) for n, m in zip(use.shape, middle, strict=True))
     exponents = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
-    waves = np.stack([np.outer(v[:, i], u[:, j]) for i, j in exponents])
-    here, flat = waves[:, use], waves.reshape(len(waves), -1)
+    monomials = np.stack([np.outer(v[:, i], u[:, j]) for i, j in exponents])
+    here, flat = monomials[:, use], monomials.reshape(len(monomials), -1)
     frame = np.kron(np.eye(2), flat @ flat.T / use.size)
     bend = Bend(np.zeros((2, DEGREE + 1, DEGREE + 1)), middle, radius)
     for _ in range(steps):
@@ -91,10 +91,10 @@ def fit_displacement(equal: EqualBands, use: BoolArray, degree: int, steps: int 
         change = np.concatenate([*(slope[use] * here for slope in slopes), moved[use][None]])
         weighted = change * block_weights(residual, slopes, use)[use]
         normal = weighted @ change.T
-        ends = len(frame)
-        normal[:ends, :ends] += (_EVERYWHERE * np.trace(normal[:ends, :ends]) + 1e-30) * frame
-        normal[ends, ends] += 1e-30
-        step = np.linalg.solve(normal, weighted @ residual[use])[:ends]
+        count = len(frame)
+        normal[:count, :count] += (_EVERYWHERE * np.trace(normal[:count, :count]) + 1e-30) * frame
+        normal[count, count] += 1e-30
+        step = np.linalg.solve(normal, weighted @ residual[use])[:count]
         coefficients = bend.coefficients.copy()
         for along, parts in enumerate(step.reshape(2, -1)):
             for (i, j), part in zip(exponents, parts, strict=True):

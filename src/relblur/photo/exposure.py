@@ -49,8 +49,8 @@ _PARTS = 4
 #: Residual (standard deviations) that has half the weight (Cauchy loss).
 _OUTLIER = 2.0
 
-#: Largest remaining fraction of the median difference for a field (on squares not used in its fit), and its minimum
-#: change of the gain. Pairs with vignetting: 0.3 to 0.8 and 0.1 to 0.2; renders: 0.9 to 1 and 0.007.
+#: A field must reduce the median difference in squares not used in its fit below this fraction, and change the gain by
+#: LEAST_FIELD. Pairs with vignetting: 0.3 to 0.8 and 0.1 to 0.2; renders: 0.9 to 1 and 0.007.
 FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
 #: Number of squares of the chessboard along each side of the picture.
@@ -169,18 +169,18 @@ def find_exposure(
     terms, errors, averages = np.column_stack([zero + 1, zero]), np.zeros((len(zero), 4)), None
     blur = RoughBlur() if blur is None else blur
     for round_, width in enumerate(_BROAD[:1] if broad else _BROAD):
-        if round_ and blur.needs_look(again=round_ > 1):
-            blur.look(one, _corrected(two, terms), good)
+        if round_ and blur.needs_measurement(again=round_ > 1):
+            blur.measure(one, _corrected(two, terms), good)
         averages, before = _averages(one, two, good, width, blur if round_ else None), terms
         if averages is None:
             return Exposure(zero + 1, zero, zero, zero, None, False)
         terms, errors = _fit(*averages, 0)
-        if round_ and np.abs(terms - before).max() < CONVERGED:  # a new measurement of the blur would not differ
+        if round_ and np.abs(terms - before).max() < CONVERGED:  # a new measurement of the blur would give the same
             break
     if averages is not None and not broad and (field or (field is None and _has_field(*averages))):
         terms, errors = _fit(*averages, _FIELD_TERMS)
     varies = np.abs(terms[:, 2:]).max(axis=1, initial=0.0) > 1e-3
-    changes = any(_matters(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(len(zero)))
+    changes = any(_is_relevant(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(len(zero)))
     gain, offset = terms[:, 0], terms[:, 1]
     return Exposure(gain, offset, errors[:, 0], errors[:, 1], terms[:, 2:] if terms.shape[1] > 2 else None, changes)
 
@@ -193,7 +193,7 @@ def _averages(
 ) -> _Averages | None:
     """Return broad averages of two images, at equal blur if it is known, and their pixels; None if those are few."""
     equal = EqualBlur(one, two, good) if blur is None else equalise(one, two, good, blur)
-    usable = _every(equal.usable, round(width / 3))
+    usable = _thinned(equal.usable, round(width / 3))
     if usable.sum() < _LEAST_PER_TERM * 2:
         return None
     return _averaged(equal.first, equal.usable, width), _averaged(equal.second, equal.usable, width), usable
@@ -230,14 +230,14 @@ def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
     return np.asarray(blurred / np.maximum(mass, 1e-9)[:, :, None], np.float64)
 
 
-def _every(usable: BoolArray, step: int) -> BoolArray:
+def _thinned(usable: BoolArray, step: int) -> BoolArray:
     """Return the usable pixels on a coarser grid, because neighbouring averages are correlated."""
     few = np.zeros_like(usable)
     few[::step, ::step] = usable[::step, ::step]
     return few if few.sum() > 200 else usable
 
 
-def _matters(first: FloatArray, terms: FloatArray, errors: FloatArray, has_field: bool) -> bool:
+def _is_relevant(first: FloatArray, terms: FloatArray, errors: FloatArray, has_field: bool) -> bool:
     """Return whether a correction is significant and not negligible."""
     low, high = np.percentile(first, (1, 99))
     contrast = max(float(high - low), 1e-12)

@@ -132,7 +132,7 @@ def check_gamma(gamma: float | None, linear: bool) -> float | None:
     if gamma is None:
         return None
     if not linear:
-        raise InputError("gamma states a tone curve to undo, linear=False undoes none; leave one of them out")
+        raise InputError("gamma and linear=False exclude each other; leave one of them out")
     return as_positive(gamma, "gamma")
 
 
@@ -210,7 +210,7 @@ def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
         return np.zeros(brightest.shape, dtype=bool)
     import cv2
 
-    def mean_around(plane: AnyArray) -> AnyArray:  # in whole numbers, which saves memory
+    def mean_around(plane: AnyArray) -> AnyArray:  # integers save memory
         return np.asarray(cv2.boxFilter(plane, -1, (_CRUSHED_WINDOW,) * 2, borderType=cv2.BORDER_REFLECT))
 
     dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
@@ -252,9 +252,9 @@ def read_light_pair(
         return photograph_of(stored, linear=linear, gamma=gamma), valid
 
     with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
-        found = list(pool.map(read, (("first", first), ("second", second))))
-    photographs = [photograph for photograph, _ in found]
-    masks = [valid for _, valid in found if valid is not None]
+        results = list(pool.map(read, (("first", first), ("second", second))))
+    photographs = [photograph for photograph, _ in results]
+    masks = [valid for _, valid in results if valid is not None]
     names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
     one, two = (photograph.light for photograph in photographs)
     _check_alike(one, two, (names[0], names[1]))

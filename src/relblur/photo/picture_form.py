@@ -1,7 +1,7 @@
 """The format of pictures made from photographs: bit depth, tone curve and metadata.
 
-They are those of the photograph, so numbers have the same meaning in every program. Pictures from formats that store
-light (camera raw, OpenEXR, floats) get the sRGB curve for screens.
+A picture has the bit depth, tone curve and metadata of its photograph, so other programs interpret its values in the
+same way. Photographs in linear formats (camera raw, OpenEXR, floats) give pictures with the sRGB curve.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class PictureForm:
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".npy":
-            write_image(path, _plain(light))
+            write_image(path, _squeezed(light))
             return
         encoded = self.encoded(light, suffix)
         write_image(path, encoded, {}, tags=replace(self._tags(suffix, encoded, processing), pixel_um=pixel_um))
 
     def encoded(self, light: AnyArray, suffix: str) -> AnyArray:
         """Return (H, W) or (H, W, C) light as the values of a file with this suffix."""
-        image, dtype = _plain(light), self._dtype(suffix)
+        image, dtype = _squeezed(light), self._dtype(suffix)
         curve, _ = self._curve(suffix)
         encoded = np.empty(image.shape, dtype)
         rows = max(1, _BAND_PIXELS // image.shape[1])
@@ -101,7 +101,7 @@ class PictureForm:
         return PictureTags(profile, exif, not is_own or stored.srgb, stored.png_gamma if is_own else None)
 
 
-def _plain(light: AnyArray) -> AnyArray:
+def _squeezed(light: AnyArray) -> AnyArray:
     return light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
 
 

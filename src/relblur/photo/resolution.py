@@ -32,9 +32,9 @@ ENOUGH_PIXELS = 500_000
 #: Minimum of the largest blur (px) after a decimation for size.
 LEAST_BLUR_PX = 1.0
 #: Size (pixels) of the copies that are registered before the blur of a large pair is measured.
-LOOK_PIXELS = 200_000
-#: Remove larger relative differences in gain from such copies, because they change the measured blur. Smaller ones are
-#: within the error of broad averages.
+COPY_PIXELS = 200_000
+#: Relative differences in gain above this are removed from these copies, because they change the measured blur. Smaller
+#: ones are within the error of the estimated gain.
 GROSS_GAIN = 0.05
 
 
@@ -56,8 +56,8 @@ def choose_resolution(
     first, second, usable, moved = pair.first, pair.second, pair.usable, pair.motion is not None
     if align is not None:
         first, second, usable, moved = _registered(first, second, usable, align, blur)
-    if moved and blur.needs_look(again=True):  # the first measurement used unregistered images
-        blur.look(first, second, usable)
+    if moved and blur.needs_measurement(again=True):  # the first measurement used unregistered images
+        blur.measure(first, second, usable)
     largest = largest_blur(first, second, usable, blur)
     enlarged = None if largest is None else largest * pair.shape[0] / first.shape[0]
     return resolution_for(pair.shape, enlarged, limit_px)
@@ -69,23 +69,23 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
     most = max(1, min(height, width) // LEAST_SIDE)
     by_size = min(most, math.ceil(math.sqrt(height * width / ENOUGH_PIXELS)))
     if blur is None:
-        factor, found = by_size, "unknown, no texture to measure it"
+        factor, value = by_size, "unknown, no texture to measure it"
     elif math.isinf(blur):
-        factor, found = 1, "unknown, the search for it ended; state a factor of decimation"
+        factor, value = 1, "unknown, beyond the end of the search; give the decimation factor"
     else:
         allowed = max(1, math.floor(blur / LEAST_BLUR_PX))
         factor = max(min(most, math.ceil(blur / limit_px)), min(by_size, allowed))
-        found = f"about {blur:.1f} px"
+        value = f"about {blur:.1f} px"
     kept = "kept at full resolution" if factor == 1 else f"decimated by {factor}"
-    return factor, f"{kept}: largest blur {found}"
+    return factor, f"{kept}: largest blur {value}"
 
 
 def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None) -> float | None:
     """Return the 95th percentile of a registered pair's blur in px (None: no texture, inf: beyond the search)."""
     height, width = first.shape[:2]
     blur = RoughBlur() if blur is None else blur
-    if blur.needs_look():
-        blur.look(first, second, usable)
+    if blur.needs_measurement():
+        blur.measure(first, second, usable)
     if blur.largest is None and min(height, width) >= 4 * LEAST_SIDE and reduction_for(first.shape, MOST_PIXELS) > 1:
         # A coarse copy may lack texture. Measure the middle of the frame then, at twice the resolution.
         middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
@@ -97,7 +97,7 @@ def _registered(
     first: AnyArray, second: AnyArray, usable: BoolArray, align: str, blur: RoughBlur
 ) -> tuple[AnyArray, AnyArray, BoolArray, bool]:
     """Return small registered grey copies at about equal exposure, their mask, and whether a motion was removed."""
-    factor = reduction_for(first.shape, LOOK_PIXELS)
+    factor = reduction_for(first.shape, COPY_PIXELS)
     one, two = (grey_block_means(image, factor)[:, :, None] for image in (first, second))
     usable, moved = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3))), False
     # A motion of a few pixels leaves most windows without a value and makes the other values wrong.

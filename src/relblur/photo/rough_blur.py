@@ -20,7 +20,7 @@ from ..filters.decimation import grey_block_means, whole_blocks
 from ..filters.sharpness import local_variance
 from ..filters.variable_blur import blur_by_levels
 
-__all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", "equalise", "reduction_for"]
+__all__ = ["LEAST_SIDE", "MOST_MEASUREMENTS", "MOST_PIXELS", "EqualBlur", "RoughBlur", "equalise", "reduction_for"]
 
 #: Maximum size (pixels) of the copy on which blur is measured.
 MOST_PIXELS = 60_000
@@ -31,18 +31,18 @@ SMOOTHING = 6.0
 #: Distance from unusable pixels within which images are not compared, in units of the blur.
 REACH = 3.0
 #: Maximum number of measurements, which alignment and exposure share.
-MOST_LOOKS = 2
+MOST_MEASUREMENTS = 2
 #: Percentile of |sigma| that counts as the largest blur: single pixels may be wrong.
 LARGEST_PERCENT = 95
-#: Largest blur (px) that a copy measures in full: the search ends at 5 px, and windows are 9 px wide.
-SEEN_WHOLE_PX = 3.5
-#: A largest blur above this fraction of the end of the search is not a measurement.
-SEARCH_ENDS = 0.99
-#: Minimum fraction of the pixels of a copy that must have a value.
-LEAST_ANSWERED = 0.01
+#: Largest blur (px) that is measured reliably: the search ends at 5 px, and windows are 9 px wide.
+RELIABLE_PX = 3.5
+#: Blur above this fraction of the end of the search counts as unmeasured.
+AT_SEARCH_END = 0.99
+#: Minimum fraction of measured pixels in a copy.
+LEAST_MEASURED = 0.01
 #: Minimum side of a copy (px).
 LEAST_SIDE = 64
-#: Spacing of the nodes (method.NODE_SPACING is 0.43): the largest blur must be right to a tenth.
+#: Spacing of the nodes in asinh(s / c): wider than NODE_SPACING of the method, because an accuracy of 10 % suffices.
 NODE_SPACING = 0.8
 
 
@@ -62,7 +62,7 @@ class RoughBlur:
 
     Attributes
     ----------
-    looks : int
+    measurements : int
         Number of measurements.
     largest : float or None
         The 95th percentile of the blur in frame heights (None: no texture, inf: beyond the end of the search). It is
@@ -70,36 +70,36 @@ class RoughBlur:
     """
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.measurements = 0
         self.largest: float | None = None
         self._s: AnyArray = np.zeros((1, 1))
 
-    def needs_look(self, again: bool = False) -> bool:
+    def needs_measurement(self, again: bool = False) -> bool:
         """Return whether the blur is to be measured: if it is unknown, and once more if ``again``."""
-        return not self.looks or (again and self.looks < MOST_LOOKS)
+        return not self.measurements or (again and self.measurements < MOST_MEASUREMENTS)
 
-    def look(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
+    def measure(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
         """Measure the blur of two aligned (H, W, C) images of about equal exposure, on a copy.
 
-        Each further copy is reduced by twice the factor, until a copy measures the largest blur or is small.
+        The reduction factor is doubled until the largest blur is reliable or the copy is small.
         """
-        self.looks += 1
+        self.measurements += 1
         factor, largest = reduction_for(first.shape, MOST_PIXELS), math.inf
         while True:
             grey = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
             good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
-            sigma = self._measure(grey, good)
+            sigma = self._measure_copy(grey, good)
             if sigma is None:
                 self.largest = None
                 return
-            if sigma < SEARCH_ENDS * MAX_SIGMA:
+            if sigma < AT_SEARCH_END * MAX_SIGMA:
                 largest = min(largest, sigma / good.shape[0])
-            if sigma < SEEN_WHOLE_PX or min(good.shape) < 2 * LEAST_SIDE:
+            if sigma < RELIABLE_PX or min(good.shape) < 2 * LEAST_SIDE:
                 self.largest = largest if self.largest is None else min(largest, self.largest)
                 return
             factor *= 2
 
-    def _measure(self, grey: list[AnyArray], good: BoolArray) -> float | None:
+    def _measure_copy(self, grey: list[AnyArray], good: BoolArray) -> float | None:
         """Set the map of s from one copy; return its largest blur in px, None without texture."""
         import cv2
 
@@ -108,13 +108,13 @@ class RoughBlur:
         limit = min(MAX_SIGMA, min(good.shape) / 8)
         smooth = _fit([cv2.GaussianBlur(image, (0, 0), PREFILTER) for image in grey], good, limit)
         self._s = _smoothed(smooth.s, smooth.stderr, good) / good.shape[0] ** 2
-        # Smoothed noise of a plain wall looks like texture, so the largest blur is read from the images themselves.
+        # Smoothed noise resembles texture, so the largest blur is measured on the images without the prefilter.
         fit = _fit(grey, good, limit)
         variance = np.where(fit.s >= 0, *(local_variance(image[:, :, None], WINDOW_WINDOW) for image in grey[::-1]))
-        known = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
-        if known.sum() < LEAST_ANSWERED * known.size:
+        measured = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
+        if measured.sum() < LEAST_MEASURED * measured.size:
             return None
-        return math.sqrt(float(np.percentile(np.abs(fit.s[known]), LARGEST_PERCENT)))
+        return math.sqrt(float(np.percentile(np.abs(fit.s[measured]), LARGEST_PERCENT)))
 
     def sigma(self, shape: tuple[int, int]) -> FloatArray:
         """Return the signed blur in px of a copy of this shape."""
@@ -138,8 +138,8 @@ def equalise(
     ``again``.
     """
     blur = RoughBlur() if blur is None else blur
-    if blur.needs_look(again):
-        blur.look(first, second, usable)
+    if blur.needs_measurement(again):
+        blur.measure(first, second, usable)
     sigma = blur.sigma((first.shape[0], first.shape[1]))
     blurred = []
     for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
@@ -160,7 +160,7 @@ def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArra
     """Return the local mean of s, weighted by its inverse variance."""
     import cv2
 
-    # The weight does not depend on s: one that falls with s would favour the noise of flat areas.
+    # The weight does not depend on s: a weight that falls with s would favour the noise of flat areas.
     weight = usable / (stderr**2 + 0.01)
     weight[~np.isfinite(weight)] = 0
     mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)

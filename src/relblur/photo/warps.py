@@ -17,8 +17,8 @@ __all__ = ["rows_first", "scaled", "simplest", "size", "warp_of"]
 #: middle of an evenly textured frame is then below 0.05 px in its corners.
 SIMPLER_WITHIN_PX = 0.03
 
-#: Use an affine motion if it differs by more than this from the nearest similarity (px, same mean). Smaller differences
-#: make the pair worse as often as better (docs/photographs.md).
+#: Use an affine motion if it differs by more than this from the nearest similarity (px, mean over the texture). Smaller
+#: differences make the pair worse as often as better (docs/photographs.md).
 AFFINE_FROM_PX = 0.3
 
 

@@ -1,7 +1,7 @@
-"""Depth by equal blur.
+"""Estimate depth by equal blur, for a known shape of blur.
 
-``task``         what is asked
+``task``         options and noise
 ``candidates``   residuals at each depth
-``match``        the best depth
-``edges``        outlines
+``match``        estimate of the inverse depth
+``edges``        depth edges moved to the outlines in the picture
 """

@@ -1,15 +1,15 @@
 """Candidate depths, and the residuals of a pair at each when both images are brought to equal blur.
 
-At the candidate ``u = 1 / z`` the images have the blurs ``h_1(u)`` and ``h_2(u)``. Blurring each with the *other's*,
+At the candidate ``u = 1 / z`` the images have the blurs ``h_1(u)`` and ``h_2(u)``. The residual
 
-    e(u) = second * h_1(u) - first * h_2(u),
+    e(u) = second * h_1(u) - first * h_2(u)
 
-gives zero at the true depth whatever the shape of the blur. Any common filter leaves that zero. The one in use evens
-out the noise of the residual over the frequencies, and softens the finest detail.
+is zero at the true depth for any shape of blur. A common filter whitens the noise of the residual and attenuates the
+finest detail.
 
-Depth runs along an axis ``x`` that is affine in ``u`` (planes stay planes): the relative variance ``s`` for two focus
-settings, the relative ``sigma`` on one side of focus for two apertures. Levels are evenly spaced on it, so that from
-one to the next the circle of confusion changes by a fixed part of a pixel: steps in metres grow as ``z^2``.
+Levels are evenly spaced on an axis ``x`` that is affine in ``u``, so planes remain planes. For two focus settings ``x``
+is the relative variance ``s``. For two apertures it is the relative ``sigma`` on one side of focus. From one level to
+the next the circle of confusion changes by a fixed fraction of a pixel, and the step in metres grows as ``z^2``.
 """
 
 from __future__ import annotations
@@ -44,21 +44,24 @@ __all__ = [
 
 Array = NDArray[np.float32]
 
-#: Change of the circle's diameter from level to level (px), and the least and the largest number of levels.
+#: Change of the circle's diameter from level to level (px).
 CIRCLE_STEP_PX = 0.25
+#: Minimum and maximum number of levels.
 LEAST_LEVELS, MOST_LEVELS = 8, 120
-#: Width of the Gaussian that softens residuals, px. Detail of a pixel's size is partly aliasing and compression, which
-#: follow no blur. Without it the errors of `street`, `leaves` and `table` are 1.2 to 2.3 times as large.
+#: Sigma of the Gaussian that smooths the residuals (px): the finest detail is partly aliasing and compression noise.
+#: Without it the errors of `street`, `leaves` and `table` are 1.2 to 2.3 times as large.
 SOFTENED_PX = 0.6
-#: Power added to that of the noise where it is evened out: it limits the reach of a depth edge. 0.1 to 1 do as well.
+#: Power added to the noise power before whitening (image noise = 1): limits the reach of a depth edge. Values from 0.1
+#: to 1 give the same accuracy.
 NOISE_FLOOR = 0.3
-#: A place this near to an end of the levels (steps) is at it: places beyond end up to 0.1 of a step inside.
+#: Depths within this distance of an end of the levels (steps) count as at the limit: depths beyond the end yield
+#: estimates up to 0.1 steps inside.
 AT_END = 0.2
 
 
 @dataclass(frozen=True)
 class DepthAxis:
-    """``x = origin + gain u``, cut into levels."""
+    """The axis ``x = origin + gain u`` and its levels."""
 
     origin: float
     gain: float
@@ -71,23 +74,23 @@ class DepthAxis:
         return float(self.levels[1] - self.levels[0])
 
     def at_end(self, u: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which places are at an end of the levels."""
+        """Return a mask of the values at an end of the levels."""
         low, high = sorted(self.u(self.levels[[0, -1]]))
         margin = AT_END * self.step / abs(self.gain)
         return np.asarray((u <= low + margin) | (u >= high - margin))
 
     @property
     def between(self) -> UniformAxis:
-        """The axis between the levels."""
+        """The axis for interpolation between the levels."""
         return UniformAxis(float(self.levels[0]), self.step, self.step / STEP)
 
     def u(self, x: Any) -> Any:
-        """Return ``u`` of a place on the axis."""
+        """Return ``u`` of positions on the axis."""
         return (x - self.origin) / self.gain
 
 
 def depth_axis(camera: Camera, u_range: tuple[float, float], side: str) -> DepthAxis:
-    """Lay levels over a range of ``u`` (low, high)."""
+    """Return the axis and levels of a range of ``u`` (low, high)."""
     if camera.kind == "focus":
         relation = Relation.of(camera)
         origin, gain = relation.c, relation.b
@@ -110,12 +113,12 @@ def softening(rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float64]:
 def _filters(
     camera: Camera, transfer: Transfer, soft: NDArray[Any], u: float
 ) -> tuple[NDArray[np.complexfloating[Any, Any]], NDArray[np.complexfloating[Any, Any]]]:
-    """Return the filters of the first and the second image at ``u``: the blur of the other, softened and balanced."""
+    """Return the filters of the first and the second image at ``u``: the blur of the other, smoothed and whitened."""
     circles = zip(camera.circle_constants_px_m, camera.focus_per_m, strict=True)
     one, two = (transfer(c * (u_i - u)) for c, u_i in circles)
-    # White noise in both images gives the residual this power. Division by its root is the weighting of the likelihood.
-    balance = soft / np.sqrt(np.abs(one) ** 2 + np.abs(two) ** 2 + NOISE_FLOOR)
-    return two * balance, one * balance
+    # The residual of white noise has this power spectrum; division by its root whitens it.
+    whitening = soft / np.sqrt(np.abs(one) ** 2 + np.abs(two) ** 2 + NOISE_FLOOR)
+    return two * whitening, one * whitening
 
 
 def residual_volume(
@@ -155,10 +158,10 @@ def residual_volume(
 
 @dataclass(frozen=True)
 class NoisePower:
-    """The white noise of each image in the residuals.
+    """Noise gains of the residuals.
 
-    ``first`` and ``second`` are (levels, levels): the covariance of the residuals at two levels when that image is unit
-    white noise. ``independent`` is the share of pixels that do not repeat others.
+    ``first`` and ``second`` are the covariances of the residuals at two levels, (levels, levels), for unit white noise
+    in that image. ``independent`` is the number of independent pixels as a fraction of all pixels.
     """
 
     first: NDArray[np.float64]
@@ -166,7 +169,7 @@ class NoisePower:
     independent: float
 
     def noise(self, sensor: tuple[float, float], rounding: tuple[float, float], task: TaskNoise) -> Noise:
-        """Return the noise of the residuals for noise of the images with some standard deviations."""
+        """Return the noise of the residuals for the standard deviations of the images' noise."""
         covariance, of_rounding = (a**2 * self.first + b**2 * self.second for a, b in (sensor, rounding))
         known = task.relative_variance
         relative = None if known is None else np.ascontiguousarray(known, np.float32)
@@ -181,7 +184,7 @@ class NoisePower:
 
 
 def noise_power(camera: Camera, psf: Psf, axis: DepthAxis) -> NoisePower:
-    """Tabulate the noise gains by summing over a coarse grid of frequencies."""
+    """Return the noise gains, summed over a coarse grid of frequencies."""
     side = 64
     rows, columns = np.fft.fftfreq(side), np.fft.rfftfreq(side)
     transfer, soft = psf.transfer_on(rows, columns), softening(rows, columns)

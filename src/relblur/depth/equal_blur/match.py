@@ -1,4 +1,4 @@
-"""Inverse depth of a pair: residuals at equal blur, and the map that :mod:`relblur.field` finds for them."""
+"""Estimate the inverse depth of a pair from its residuals at equal blur, by :mod:`relblur.field`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["STIFFNESS", "Matched", "match", "measured_noise", "weight_inside"]
 
 Array = NDArray[np.float32]
 
-#: Square root of the least weight of a pixel at the border.
+#: Square root of the minimum weight of a pixel at the border.
 BORDER_WEIGHT = 0.1
-#: log10 of the inverse variance of the curvature, at the start and at most. The blur is known, so the axis bends with
-#: the scene alone: the prior may be stiffer than for a fitted Gaussian.
+#: Stiffness of the prior (log10 of the inverse variance of the curvature): initial and maximum value. Higher than for a
+#: fitted Gaussian, because with a known shape of blur only the scene curves the map.
 STIFFNESS = (4.0, 8.0)
-#: The same for two apertures, whose axis is a sigma.
+#: The same for two apertures, where the axis is sigma.
 STIFFNESS_OF_SIGMA = (5.0, 9.0)
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Inverse depth at every pixel, its standard error, where it comes from farther away, where it is at the end."""
+    """Inverse depth and standard error at every pixel, and the masks of filled pixels and of pixels at a limit."""
 
     u: NDArray[np.float64]
     u_stderr: NDArray[np.float64]
@@ -61,7 +61,7 @@ def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Pro
     with Team(workers) as team:
         loops = choose_loops(engine, team)
         noise = measured_noise(residuals, power, pair, task.noise, loops)
-        # The bands of shared texture depend on relative variance, which is the axis of a focus pair only.
+        # Coherence needs the relative variance, which is the axis of focus pairs only.
         support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, loops)
         volume = Volume(
             residuals,
@@ -75,35 +75,35 @@ def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Pro
             stiffness=STIFFNESS_OF_SIGMA if axis.is_sigma else STIFFNESS,
             loops=loops,
         )
-        found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
-    u, u_stderr = axis.u(found.z).astype(np.float32), found.stderr / np.float32(abs(axis.gain))
-    reach = int(np.ceil(2 * radius(found.z).max() + 1))
-    # The outlines are those of the image whose circle is the smaller.
+        solution = solve(volume, lambda share: progress(0.3 + 0.7 * share))
+    u, u_stderr = axis.u(solution.z).astype(np.float32), solution.stderr / np.float32(abs(axis.gain))
+    reach = int(np.ceil(2 * radius(solution.z).max() + 1))
+    # The image with the smaller circle shows the outlines.
     guide = np.where(np.less_equal(*_circles(camera, u)), images[0], images[1])
     u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), reach)
-    plain = filled(found.w, volume.axis.scale(found.z), task.window)
+    uninformative = filled(solution.w, volume.axis.scale(solution.z), task.window)
     return Matched(
         u.astype(np.float64),
         u_stderr.astype(np.float64),
-        plain if support is None else rims(plain),
+        uninformative if support is None else rims(uninformative),
         axis.at_end(u.astype(np.float64)),
         (noise.sensor[0] * pair.unit, noise.sensor[1] * pair.unit),
         len(axis.levels),
     )
 
 
-def measured_noise(residuals: Array, power: NoisePower, pair: Planes, known: TaskNoise, loops: Loops) -> PairNoise:
-    """Return the noise of a pair, as it is known or from its residuals at equal blur."""
+def measured_noise(residuals: Array, power: NoisePower, pair: Planes, given: TaskNoise, loops: Loops) -> PairNoise:
+    """Return the noise of a pair: the given noise, else that of its residuals at equal blur."""
     reference = float(np.median(power.total))
     residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
-    return estimate_noise([pair], residual, GivenNoise(known.deviations).on_scale(pair.unit))
+    return estimate_noise([pair], residual, GivenNoise(given.deviations).on_scale(pair.unit))
 
 
 def weight_inside(radius: Array, distance: Array | None) -> Array:
-    """Return the weight of pixels by the radius of their blur, px.
+    """Return the weight of each pixel for the radius of its blur, px.
 
-    Light from beyond the border is missing, so pixels whose blur reaches the border count little.  Pixels whose blur
-    reaches an unusable one, ``distance`` px away, do not count.
+    Pixels whose blur reaches the border have small weights, because light from outside the frame is missing. Pixels
+    whose blur reaches an unusable pixel, ``distance`` px away, have weight 0.
     """
     rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in radius.shape)
     inside = np.minimum(rows[:, None], columns).astype(np.float32) + np.float32(0.5)

@@ -1,4 +1,4 @@
-"""Options of the matching."""
+"""Define the options of the matching, and the noise of the images."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["MatchTask", "TaskNoise"]
 
 @dataclass(frozen=True, eq=False)
 class TaskNoise:
-    """Noise of the images, as far as it is known."""
+    """Given noise of the images."""
 
-    deviations: tuple[float, float] | None = None  #: standard deviations of (first, second); None: unknown
-    relative_variance: FloatArray | None = None  #: variance at each pixel over the mean; None: the same everywhere
-    repeats: bool = False  #: correlated between pixels, as after compression: averaging does not remove it
+    deviations: tuple[float, float] | None = None  #: standard deviations of (first, second); None: estimate
+    relative_variance: FloatArray | None = None  #: variance at each pixel / mean variance; None: uniform
+    repeats: bool = False  #: whether it is correlated between pixels, as after compression
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,4 +29,4 @@ class MatchTask:
     u_range: tuple[float, float]  #: inverse distances of the search, low and high, 1/m
     side: str  #: "behind" or "front": for two apertures, the side of the focal plane
     noise: TaskNoise
-    window: int  #: side of the square that must determine a pixel's depth, else it counts as filled
+    window: int  #: side of the square (px) that must determine a pixel's depth; else the pixel is filled
