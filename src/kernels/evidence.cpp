@@ -250,7 +250,7 @@ void evidence(In<4> residuals, In<2> level, In<2> misfit, In<2> relative, In<2> 
     }
 }
 
-// Write the least over the levels of the mean square residual in a window, times `scale` of the level.
+// Write the minimum over the levels of the mean square residual in a window, times `scale` of that level.
 void best_fit(In<4> r, In<1> scale, Out<2> best, int start, int stop) {
     const int channels = r.shape[0], levels = r.shape[1], height = r.shape[2], width = r.shape[3];
     require(r.size() && scale.shape[0] == levels && best.fits(r), "an array has another size than the residuals");

@@ -49,7 +49,7 @@ struct System {
     float half;                 // half the distance between pixels, for the ties
 };
 
-// The edges of a row of pixels to the right, down and up.
+// The edge weights of a row of pixels to the right, down and up.
 struct Edges {
     const float *right, *down, *up;
     Edges(Grid& g, int c, int y) : right(g.right.row(c, y)), down(g.down.row(c, y)), up(g.down.row(c, y - 1)) {}

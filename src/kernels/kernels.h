@@ -9,13 +9,13 @@
 
 namespace relblur {
 
-// A contiguous array from Python; an empty one means that the array is missing.
+// A contiguous array from Python; empty if the argument is missing.
 template <class T, int N>
 struct Array {
     T* data = nullptr;
     int shape[N] = {};
     template <class Other>
-    bool fits(const Other& other) const {  // whether the last two axes have the lengths of another array's
+    bool fits(const Other& other) const {  // whether the last two axes are as long as those of another array
         return shape[N - 2] == other.shape[Other::axes - 2] && shape[N - 1] == other.shape[Other::axes - 1];
     }
     size_t size() const {
@@ -30,12 +30,12 @@ using In = Array<const float, N>;
 template <int N>
 using Out = Array<float, N>;
 
-inline void require(bool right, const char* what) {
-    if (!right) throw std::invalid_argument(what);
+inline void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
 }
 
 inline void require_range(int start, int stop, int end) {
-    require(0 <= start && start <= stop && stop <= end, "a range is not inside");
+    require(0 <= start && start <= stop && stop <= end, "a range exceeds the array");
 }
 
 }  // namespace relblur

@@ -59,7 +59,7 @@ Values values_of(const AnyFrame& frame) {
 }
 
 void check_size(size_t size, size_t expected) {
-    if (size != expected) throw nb::value_error("an array has another size than the window was made for");
+    if (size != expected) throw nb::value_error("an array differs in size from the window");
 }
 
 // A window with checks of array sizes, which the kernels do not check.
@@ -74,8 +74,8 @@ struct BoundWindow {
         window->load(frames);
     }
 
-    nb::tuple seen(int which) const {
-        const Seen& s = window->seen(which ? 1 : 0);
+    nb::tuple summary(int which) const {
+        const Summary& s = window->summary(which ? 1 : 0);
         return nb::make_tuple(s.low, s.high, nb::make_tuple(s.on_grid[0], s.on_grid[1], s.on_grid[2]), s.at_top,
                               s.not_finite);
     }
@@ -97,7 +97,7 @@ using Make = std::unique_ptr<Window> (*)(const Options&);
 template <Make make>
 BoundWindow make_window(const Options& o) {
     if (o.height < 1 || o.width < 1 || o.channels < 1 || o.window < 3 || o.window % 2 == 0 || o.nodes.size() < 3)
-        throw nb::value_error("no such window");
+        throw nb::value_error("invalid options of a window");
     return {size_t(o.height) * o.width, size_t(o.channels), make(o)};
 }
 
@@ -140,7 +140,7 @@ NB_MODULE(_kernels, m) {
     nb::class_<BoundWindow>(m, "Window")
         .def("begin", [](BoundWindow& w) { w.window->begin(); })
         .def("load", &BoundWindow::load, "first"_a, "second"_a)
-        .def("seen", &BoundWindow::seen, "which"_a)
+        .def("summary", &BoundWindow::summary, "which"_a)
         .def(
             "halve", [](BoundWindow& w) { w.window->halve(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("fit", &BoundWindow::fit)

@@ -473,7 +473,7 @@ private:
         }
     }
 
-    // ---- the answer ---------------------------------------------------------------------------------------------
+    // ---- the estimate -------------------------------------------------------------------------------------------
 
     // With f = e_k+1 - e_k and g = e_k-1 - e_k the residual is e + x d + x^2 q, where d = (f - g) / 2, q = (f + g) / 2.
     void minimise(int at, int j) {
@@ -580,15 +580,16 @@ bool is_off_grid(const T* row, int n, T factor) {
     return off;
 }
 
-void look_at(const float* row, int n, Seen& seen) {
+void summarise(const float* row, int n, Summary& summary) {
     float low = INF, high = -INF, broken = 0;
 #pragma omp simd reduction(min : low) reduction(max : high) reduction(+ : broken)
     for (int j = 0; j < n; ++j) {
         const float x = row[j];
         low = x < low ? x : low, high = x > high ? x : high, broken += x - x;
     }
-    seen.low = std::min(seen.low, low), seen.high = std::max(seen.high, high), seen.not_finite |= broken != 0;
-    for (int g : {0, 1}) seen.on_grid[g] = seen.on_grid[g] && !is_off_grid(row, n, float(GRIDS[g]));
+    summary.low = std::min(summary.low, low), summary.high = std::max(summary.high, high);
+    summary.not_finite |= broken != 0;
+    for (int g : {0, 1}) summary.on_grid[g] = summary.on_grid[g] && !is_off_grid(row, n, float(GRIDS[g]));
 }
 
 class Engine : public Window {
@@ -601,23 +602,23 @@ public:
 
     void begin() override {
         mutex.emplace();  // a new mutex, because a fork may have occurred while a thread held the old one
-        loaded = halved = done = 0, summary[0] = summary[1] = blank_summary();
+        loaded = halved = done = 0, summaries[0] = summaries[1] = blank_summary();
     }
 
     void load(const Values (&frames)[2]) override {
-        Seen seen[2] = {blank_summary(), blank_summary()};
+        Summary parts[2] = {blank_summary(), blank_summary()};
         for (int n; (n = loaded++) < 2 * ((lay.rows + ROWS - 1) / ROWS);)
-            std::visit([&](auto* values) { load_rows(values, n % 2, n / 2 * ROWS, seen[n % 2]); }, frames[n % 2]);
+            std::visit([&](auto* values) { load_rows(values, n % 2, n / 2 * ROWS, parts[n % 2]); }, frames[n % 2]);
         const std::lock_guard only(*mutex);
         for (int i : {0, 1}) {
-            summary[i].low = std::min(summary[i].low, seen[i].low),
-            summary[i].high = std::max(summary[i].high, seen[i].high);
-            summary[i].at_top |= seen[i].at_top, summary[i].not_finite |= seen[i].not_finite;
-            for (int g = 0; g < 3; ++g) summary[i].on_grid[g] &= seen[i].on_grid[g];
+            summaries[i].low = std::min(summaries[i].low, parts[i].low),
+            summaries[i].high = std::max(summaries[i].high, parts[i].high);
+            summaries[i].at_top |= parts[i].at_top, summaries[i].not_finite |= parts[i].not_finite;
+            for (int g = 0; g < 3; ++g) summaries[i].on_grid[g] &= parts[i].on_grid[g];
         }
     }
 
-    const Seen& seen(int which) const override { return summary[which]; }
+    const Summary& summary(int which) const override { return summaries[which]; }
 
     void halve() override {
         if (o.prefilter.empty()) return;
@@ -650,13 +651,13 @@ private:
     Image images[2], halves[2];
     std::vector<float> even, odd;  // taps of the prefilter at even and at odd distances
     std::atomic<int> loaded, halved, done;
-    Seen summary[2];
-    std::optional<std::mutex> mutex;  // protects summary and tiles
+    Summary summaries[2];
+    std::optional<std::mutex> mutex;  // protects summaries and tiles
     std::vector<std::unique_ptr<Tile>> tiles;
 
     Image image(int rows, int stride) const { return Image(o.channels, rows, stride); }
     Image half_image() const { return image(lay.rows / 2, odd_lines(lay.stride / 2 + 2 * PAIR)); }
-    static Seen blank_summary() { return {INF, -INF, {true, true, true}, false, false}; }
+    static Summary blank_summary() { return {INF, -INF, {true, true, true}, false, false}; }
 
     std::unique_ptr<Tile> take_tile() {
         const std::lock_guard only(*mutex);
@@ -668,7 +669,7 @@ private:
 
     // Copy rows of a frame, scaled to 0..1 and mirrored beyond its ends.
     template <class T>
-    void load_rows(const T* frame, int which, int begin, Seen& seen) {
+    void load_rows(const T* frame, int which, int begin, Summary& summary) {
         constexpr bool whole = std::is_integral_v<T>;
         const float factor = whole ? 1 / float(std::numeric_limits<T>::max()) : 1.0f;
         for (int y = begin; y < std::min(begin + ROWS, lay.rows); ++y) {
@@ -683,17 +684,17 @@ private:
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j * o.channels + ch]) * factor;
                 for (int j = lay.pad - lay.above; j < lay.pad; ++j) padded[j] = inside[lay.shown[j]];
                 for (int j = lay.pad + o.width; j < lay.filled; ++j) padded[j] = inside[lay.shown[j]];
-                if (is_new && sizeof(T) > 1) look_at(inside, o.width, seen);
+                if (is_new && sizeof(T) > 1) summarise(inside, o.width, summary);
             }
             if constexpr (whole) {
                 T most = 0;
                 for (int j = 0; is_new && j < size; ++j) most = std::max(most, row[j]);
-                seen.at_top |= most == std::numeric_limits<T>::max();
-            } else if (is_new && seen.on_grid[2]) {
+                summary.at_top |= most == std::numeric_limits<T>::max();
+            } else if (is_new && summary.on_grid[2]) {
                 const std::vector<double> fine(row, row + size);  // float32 is too coarse for the grid of 16 bits
-                seen.on_grid[2] = !is_off_grid(fine.data(), size, GRIDS[2]);
+                summary.on_grid[2] = !is_off_grid(fine.data(), size, GRIDS[2]);
             }
-            if constexpr (sizeof(T) == 1) seen.low = 0, seen.high = 1, seen.on_grid[0] = false;
+            if constexpr (sizeof(T) == 1) summary.low = 0, summary.high = 1, summary.on_grid[0] = false;
         }
     }
 

@@ -27,7 +27,7 @@ struct Options {  // settings that all pairs share
     std::vector<float> prefilter;  // right half of the kernel of the half-size copy, its centre halved
 };
 
-struct Seen {  // summary of a frame's values
+struct Summary {  // of the values of a frame
     float low, high;
     bool on_grid[3], at_top,
         not_finite;  // on_grid: all are multiples of 1, 1/255, 1/65535; at_top: one is at the top of an integer range
@@ -35,7 +35,7 @@ struct Seen {  // summary of a frame's values
 
 struct Frame {                 // settings and results of one pair
     float noise, flat;         // least standard deviation of the noise; error in t above which a pixel is FLAT
-    float rounded[2];          // local variance of each image below which a pixel has no texture but rounding
+    float rounded[2];          // local variance of each image below which a pixel contains rounding noise only
     bool texture[2];           // whether the local variance of each image is needed
     const float* distance[2];  // distance to the nearest invalid and clipped pixel (px), or null
     float *s, *stderr_;        // results
@@ -50,7 +50,7 @@ struct Window {
     virtual ~Window() = default;
     virtual void begin() = 0;
     virtual void load(const Values (&frames)[2]) = 0;
-    virtual const Seen& seen(int which) const = 0;
+    virtual const Summary& summary(int which) const = 0;
     virtual void halve() = 0;
     virtual void fit(const Frame& frame) = 0;
     virtual size_t nbytes() const = 0;

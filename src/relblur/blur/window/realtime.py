@@ -77,7 +77,7 @@ class FrameFit:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Summary:
     """Summary of the values of a frame, on a scale of 0..1."""
 
     low: float
@@ -147,18 +147,18 @@ class WindowEngine:
         window, frames = self._window, (first, second)
         window.begin()
         self._together(lambda: window.load(first, second))
-        seen = [_Seen(*window.seen(i)) for i in (0, 1)]
-        if any(each.not_finite for each in seen):
+        summaries = [_Summary(*window.summary(i)) for i in (0, 1)]
+        if any(each.not_finite for each in summaries):
             raise NotOrdinaryError
-        ranges = [_range(*each, checked) for each in zip(frames, seen, strict=True)]
-        least = [_least_noise(*each) for each in zip(seen, ranges, strict=True)]
+        ranges = [_range(*each, checked) for each in zip(frames, summaries, strict=True)]
+        least = [_least_noise(*each) for each in zip(summaries, ranges, strict=True)]
         assumed = max(least) if noise is None else max(noise, *map(_arithmetic_noise, ranges))
         # The local variance is needed of the image that may be the blurrier one, and of rounded values.
         rounded = max(least) > ROUNDED_ABOVE
         textures = (rounded or self._sharper != "first", rounded or self._sharper != "second")
         how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *textures)
         near_invalid = self._near_invalid(valid)
-        near_clipped = self._near_clipped(frames, clipped, any(each.at_top for each in seen))
+        near_clipped = self._near_clipped(frames, clipped, any(each.at_top for each in summaries))
         self._together(window.halve)
         self._together(lambda: window.fit(how, *self._results, near_invalid, near_clipped))
         np.copyto(self._flags, self._results[2])
@@ -244,20 +244,20 @@ def _spread_taps(variance: float) -> tuple[list[float], list[float]]:
     return (even / (2 * even.sum())).tolist(), (odd / (2 * odd.sum())).tolist()
 
 
-def _range(frame: AnyArray, seen: _Seen, checked: bool) -> tuple[float, float]:
+def _range(frame: AnyArray, summary: _Summary, checked: bool) -> tuple[float, float]:
     """Return the range of a frame's values, on a scale of 0..1, without a few bright lights."""
     scale = float(full_scale(frame.dtype) or 1)
     if scale == 255:  # 8 bits cannot contain bad values
-        return seen.low, seen.high
+        return summary.low, summary.high
     step = sample_step(frame.shape, _SAMPLE)
     usual = usual_values(frame[::step, ::step, None], frame.size)
-    fits = seen.largest == 0 or _LEAST < seen.largest < _LARGEST
-    if fits and usual.is_ordinary(scale * seen.low, scale * seen.high):
-        return seen.low, seen.high
+    fits = summary.largest == 0 or _LEAST < summary.largest < _LARGEST
+    if fits and usual.is_ordinary(scale * summary.low, scale * summary.high):
+        return summary.low, summary.high
     if not checked:
         raise NotOrdinaryError
     around = (usual.middle / scale, MOST_RANGES * usual.core / scale or np.inf)
-    return max(seen.low, around[0] - around[1]), min(seen.high, around[0] + around[1])
+    return max(summary.low, around[0] - around[1]), min(summary.high, around[0] + around[1])
 
 
 def _arithmetic_noise(between: tuple[float, float]) -> float:
@@ -265,13 +265,13 @@ def _arithmetic_noise(between: tuple[float, float]) -> float:
     return max(FLOAT32_NOISE * max(map(abs, between)), _TINY)
 
 
-def _least_noise(seen: _Seen, between: tuple[float, float]) -> float:
+def _least_noise(summary: _Summary, between: tuple[float, float]) -> float:
     """Return the least standard deviation of the noise of a frame with values of this range.
 
     The rules are those of :func:`relblur.blur.noise.rounding_noise`, with the coarser rounding of float32.
     """
     contrast = between[1] - between[0]
-    for on_grid, (step, least_steps) in zip(seen.on_grid, GRIDS, strict=True):
+    for on_grid, (step, least_steps) in zip(summary.on_grid, GRIDS, strict=True):
         if on_grid and contrast > least_steps * step:
             return max(step / math.sqrt(12), _arithmetic_noise(between))
     return max(FLOAT_NOISE * contrast, _arithmetic_noise(between))
