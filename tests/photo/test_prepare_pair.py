@@ -98,7 +98,7 @@ def test_gamma_is_undone_for_arrays_too():
         ({"decimate": True}, "decimate must be a whole number"),
         ({"decimate": "half"}, "decimate must be a whole number"),
         ({"max_sigma": -1}, "max_sigma must be finite and > 0 px"),
-        ({"gamma": 2.2, "linear": False}, "gamma states a tone curve"),
+        ({"gamma": 2.2, "linear": False}, "gamma and linear=False exclude"),
         ({"valid": np.ones((3, 3), bool)}, "valid has shape"),
         ({"channel_axis": -1}, "channel_axis needs three dimensions"),
     ],
