@@ -150,7 +150,7 @@ def test_a_range_on_the_wrong_side_of_focus_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("camera", "side", "asked", "wanted"),
+    ("camera", "side", "depth_range_m", "expected"),
     [
         (CAMERA, "behind", (0.5, 4.0), (0.25, 2.0)),
         (CAMERA, "behind", (0.5, np.inf), (0.0, 2.0)),
@@ -164,8 +164,8 @@ def test_a_range_on_the_wrong_side_of_focus_is_refused():
         ),
     ],
 )
-def test_the_range_of_inverse_distances_that_is_looked_at(camera, side, asked, wanted):
-    assert _inverse_range(asked, camera, side, 100) == pytest.approx(wanted)
+def test_the_range_of_inverse_distances(camera, side, depth_range_m, expected):
+    assert _inverse_range(depth_range_m, camera, side, 100) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("psf", ["gaussian", "disc"])

@@ -83,7 +83,7 @@ def test_threads_that_save_to_one_name_never_leave_half_a_file(tmp_path):
     assert os.listdir(tmp_path) == ["same.npz"]
 
 
-def test_a_file_has_the_permissions_that_the_user_asked_for(tmp_path):
+def test_a_file_has_the_permissions_of_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
         _map(1).save(tmp_path / "a.npz")

@@ -114,7 +114,7 @@ def test_a_second_run_does_only_what_is_missing_and_whole(folders, tmp_path):
     (out / "c" / "made_from.json").unlink()
     errors = [each.error for each in run_batch(jobs, out, {"window": 9}, _work)]
     assert "a was made from other files or with other options; add --force" in errors[0]
-    assert "b is not whole: summary.json is missing or changed; add --force" in errors[1]
+    assert "b is incomplete: summary.json is missing or changed; add --force" in errors[1]
     assert "c was not made by relblur" in errors[2]
     assert "--force" not in errors[2]
     assert "other options" in run_batch(jobs, out, {"window": 11}, _work)[0].error
@@ -144,7 +144,7 @@ def test_what_cannot_be_paired_is_one_line(tmp_path):
         find_jobs(tmp_path / "nowhere" / "*.png", tmp_path / "*.png")
     for suffix in ("png", "tif"):
         (tmp_path / "empty" / f"a.{suffix}").touch()
-    with pytest.raises(InputError, match="have one name"):
+    with pytest.raises(InputError, match="have the same name"):
         find_jobs(tmp_path / "empty", tmp_path / "bare")
     assert _run("estimate", tmp_path / "*.png", tmp_path / "b.png", "-o", tmp_path / "x").exit_code == 3
     assert "--jobs" in _run("estimate", tmp_path, tmp_path, "-o", tmp_path / "x", "--jobs", 0).stderr
@@ -186,7 +186,7 @@ def test_a_pair_called_like_a_way_out_of_the_folder_is_refused_and_the_others_ar
     outcomes = {each.name: each for each in run_batch(jobs, tmp_path / "out", {}, _work, force=True)}
     assert outcomes.pop("good").state == "done"
     for name, outcome in outcomes.items():
-        assert outcome.error == f"a folder of results cannot be called {name!r}; rename both files of this pair"
+        assert outcome.error == f"a folder of results cannot have the name {name!r}; rename both files of this pair"
     assert before.items() <= _tree(tmp_path).items()
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["batch.json", "good", "summary.csv"]
 
@@ -220,9 +220,9 @@ def test_an_input_is_not_replaced_with_a_folder_of_results(tmp_path, kept):
     }
     outcomes = run_batch(again[kept], out, {}, _work, reads=[inside] if kept == "camera file" else (), force=True)
     assert [outcome.state for outcome in outcomes] == ["failed", "done"]
-    assert "holds a file that this command reads" in outcomes[0].error
+    assert "contains a file that this command reads" in outcomes[0].error
     assert inside.read_text() == "mine"
-    with pytest.raises(InputError, match="two pairs are called 'a'"):
+    with pytest.raises(InputError, match="two pairs have the name 'a'"):
         run_batch([jobs[0], jobs[0]], out, {}, _work)
     with pytest.raises(OutputExistsError, match=r"summary\.csv is also read"):
         run_batch([Job("a", tmp_path / "new" / "summary.csv", images[0])], tmp_path / "new", {}, _work, force=True)
@@ -234,7 +234,7 @@ def test_a_file_of_the_name_of_a_report_is_not_replaced(folders, tmp_path, name)
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text('{"mine": 1}')
-    with pytest.raises(OutputExistsError, match=f"{name} is in the way and not from relblur"):
+    with pytest.raises(OutputExistsError, match=f"{name} exists and is not from relblur"):
         run_batch(find_jobs(*folders), out, {}, _work, force=True)
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, '{"mine": 1}')]
 

@@ -134,7 +134,7 @@ def test_warnings_name_the_remedy():
     assert '<div class="warn">' not in clean
     flags = np.full(blur.shape, Flag.AT_LIMIT | Flag.CLIPPED)
     page = make_page([Entry("x", BlurMap(np.full(blur.shape, np.nan), blur.sigma_stderr, flags, 0 * flags))])
-    for remedy in ("have no answer", "--max-sigma", "expose less"):
+    for remedy in ("have no value", "--max-sigma", "reduce the exposure"):
         assert remedy in page
     assert "<li>the motion is large.</li>" in make_page([Entry("x", _blur_map(model_warnings=["the motion is large"]))])
 
@@ -158,7 +158,7 @@ def estimated(scene):
     return out, done
 
 
-def test_estimate_writes_a_page_and_replaces_none_unasked(scene, estimated, tmp_path):
+def test_estimate_writes_a_page_and_replaces_none_without_force(scene, estimated, tmp_path):
     out, done = estimated
     page = (out / PAGE_FILE).read_text()
     _check_alone(page)
@@ -193,7 +193,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{empty}"], 3, "has no result of relblur"),
+        (["{empty}"], 3, "contains no result of relblur"),
         (["{empty}/missing"], 3, "there is no file"),
         (["{scene}/near.png"], 3, "is an image, not a result"),
         (["{empty}", "{scene}"], 2, "several results needs a name"),

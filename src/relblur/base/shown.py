@@ -15,16 +15,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Shown", "as_json", "csv_table", "figure", "percentages", "span", "visible"]
+__all__ = ["as_json", "csv_table", "figure", "html_view", "percentages", "span", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
 
-class Shown:
-    """A result that a notebook shows as HTML."""
-
-    def _repr_html_(self) -> str:
-        return str(import_module(f"{_ROOT}.report.notebook").to_html(self))
+def html_view(result: Any) -> str:
+    """Return a map as HTML for a notebook."""
+    return str(import_module(f"{_ROOT}.report.notebook").to_html(result))
 
 
 def figure(name: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FlagArray, FloatArray
 from ..base.errors import InputError
 from ..base.inputs import Pair
-from ..base.shown import Shown, figure, percentages
+from ..base.shown import figure, html_view, percentages
 from ..filters.sharpness import local_variance
 from ..images.disk import PathLike
 from ..images.labelled import Labelled, labelled
@@ -154,7 +154,7 @@ def _rounded_away(pair: Pair, request: Request) -> BoolArray:
     return left[0] & left[1]
 
 
-class MapResult(Shown):
+class MapResult:
     """A quantity at every pixel with its standard error and flags.
 
     A subclass is a frozen dataclass with the fields ``flags`` and ``settings``. It defines :attr:`value`,
@@ -169,6 +169,9 @@ class MapResult(Shown):
 
     flags: FlagArray
     settings: Mapping[str, Any]
+
+    def _repr_html_(self) -> str:
+        return html_view(self)
 
     @property
     def value(self) -> FloatArray:

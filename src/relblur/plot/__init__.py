@@ -11,7 +11,7 @@ save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 ``colours``   colours of maps and flags, for figures, panels, pages and the viewer
 ``figures``   figures as files: circles and resolution of a camera
 
-``napari_reader`` returns the same results as layers for napari, without matplotlib. ``napari.yaml`` registers it.
+``napari_reader`` returns results as layers for napari, without matplotlib. ``napari.yaml`` registers it.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ _KNOTS = {
 DIM = 0.25
 #: Percentile of an image with values above 1 that is displayed as white.
 BRIGHT = 99.5
-#: Percent of the values outside each end of a scale: outliers must not compress the rest.
+#: Percentage of the values beyond each end of a scale, so that outliers do not compress it.
 OUTLIERS = 1
 #: Minimum number of ticks beside a colour bar.
 LEAST_TICKS = 3
@@ -105,7 +105,7 @@ class ColourScale:
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Return about ``most`` ticks, at least three if the ends differ enough, as (value, text)."""
         most = max(most, LEAST_TICKS)
-        found = [tick_labels(self.low, self.high, count) for count in range(most, most + 8)]
+        candidates = [tick_labels(self.low, self.high, count) for count in range(most, most + 8)]
         if self.logarithmic and self.high >= 3 * self.low:
             decades = 10.0 ** np.arange(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             sets = (
@@ -114,13 +114,13 @@ class ColourScale:
             inside = [values[(values >= self.low * 0.999) & (values <= self.high * 1.001)] for values in sets]
             enough = [values for values in inside if len(values) >= LEAST_TICKS]
             chosen = next((values for values in enough if len(values) <= most), enough[-1] if enough else inside[-1])
-            found.insert(0, [(float(value), f"{value:g}") for value in chosen])
-        return next((ticks for ticks in found if len(ticks) >= LEAST_TICKS), found[0])
+            candidates.insert(0, [(float(value), f"{value:g}") for value in chosen])
+        return next((ticks for ticks in candidates if len(ticks) >= LEAST_TICKS), candidates[0])
 
 
 @dataclass(frozen=True, eq=False)
 class MapView:
-    """The quantity of a result that pictures show (depth, height, frame or relative blur), with its colour scale."""
+    """The quantity of a result to display (depth, height, frame or relative blur), with its colour scale."""
 
     name: str
     unit: str
@@ -176,7 +176,7 @@ def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> Colour
     """
     known = image[np.isfinite(image)]
     low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
-    if kind in ("depth", "stderr"):  # ratios of distances and of errors matter: logarithmic scale
+    if kind in ("depth", "stderr"):  # logarithmic, because distances and errors are compared by ratios
         high = max(float(limit or high), 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)
         return ColourScale(low, high, "viridis_backwards" if kind == "depth" else "magma", True)
@@ -225,7 +225,7 @@ def photo(image: AnyArray) -> FloatArray:
 
 
 def white_of(*images: AnyArray) -> float:
-    """Return the value that is displayed as white in all of these images; integers span 0..1.
+    """Return the value to display as white in these images; integers are scaled to 0..1.
 
     It is 1, or more if many pixels are brighter. For dim images, such as 12 bits stored in 16, it is their maximum.
     """
@@ -245,7 +245,7 @@ def to_look_at(image: AnyArray, is_light: bool, white: float | None = None) -> A
 
 
 def look_of(pair: ComparablePair) -> Callable[[AnyArray], AnyArray]:
-    """Return a function that prepares images of a pair for display, all on one scale."""
+    """Return a function that prepares images of a pair for display, on a common scale."""
     white = white_of(pair.first, pair.second)
     return lambda image: to_look_at(image, pair.is_light, white)
 
@@ -267,6 +267,6 @@ def flag_shares(flags: AnyArray) -> list[tuple[str, str, float]]:
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Return the three numbers of a colour written as six hexadecimal digits."""
+    """Return red, green and blue of a colour of six hexadecimal digits."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue

@@ -38,7 +38,7 @@ _TYPES: dict[Any, type[BlurMap | DepthMap | StackMap]] = {
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[[Any], list[Layer]] | None:
-    """Return a function that reads this path, or None if it is not a result of relblur."""
+    """Return the reader of this path, or None if it contains no result of relblur."""
     return read_layers if _results(path) else None
 
 
@@ -51,7 +51,7 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
 
 
 def _results(path: str | Sequence[str]) -> dict[Path, type[BlurMap | DepthMap | StackMap]]:
-    """Return the saved maps at a path, the file itself or the files of a folder, and their types."""
+    """Return the saved maps at a path (a file or a folder), and their types."""
     if not isinstance(path, str):
         return _results(path[0]) if len(path) == 1 else {}
     place, found = Path(path), {}

@@ -47,7 +47,7 @@ def measure_pair(
 ) -> list[napari.types.LayerDataTuple]:  # type: ignore[name-defined]  # noqa: F821
     """Measure how much blurrier the second image is than the first, with standard error and flags.
 
-    Values of the layers count as linear light, bytes as sRGB. Without ``full_resolution`` the images are decimated
+    Layers contain linear light, or sRGB if their type is uint8. Without ``full_resolution`` the images are decimated
     until their blur can be measured.
     """
     pair = prepare_pair(_picture(first), _picture(second), align=align, decimate=1 if full_resolution else "auto")

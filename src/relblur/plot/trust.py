@@ -1,4 +1,4 @@
-"""Figure that compares error bars with the truth."""
+"""Figure of the coverage: error bars against true errors."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def _errors(result: BlurMap | DepthMap, truth: ArrayLike) -> tuple[FloatArray, F
     error = np.abs(values.astype(np.float64) - known)
     there = np.isfinite(error) & np.isfinite(stderr)
     if not there.any():
-        raise InputError("no pixel has both a value and a truth; check that they belong together")
+        raise InputError("no pixel has both a value and a truth; check that they are of the same scene")
     return error[there], stderr[there].astype(np.float64)

@@ -84,7 +84,7 @@ def files_of(argument: Path) -> list[Path]:
         return [argument]
     files = list(_files_by_key(argument).values())
     if not files:
-        fault = "holds no image" if os.path.isdir(argument) else "matches no file"
+        fault = "contains no image" if os.path.isdir(argument) else "matches no file"
         raise FileError(f"{argument} {fault}; check the path")
     return files
 
@@ -130,7 +130,7 @@ def _files_by_key(argument: Path) -> dict[str, Path]:
                 files[name[len(before) : len(name) - len(after)]] = path
         elif path.suffix.lower() in (*READ_SUFFIXES, *RAW_SUFFIXES) and not name.startswith("."):
             if path.stem in files:
-                raise InputError(f"{files[path.stem]} and {path} have one name; leave one of them out")
+                raise InputError(f"{files[path.stem]} and {path} have the same name; leave one of them out")
             files[path.stem] = path
     return files
 
@@ -146,12 +146,12 @@ def run_batch(
     report: Callable[[Path, Sequence[Outcome]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
-    """Process every pair without results, then write the table of all.
+    """Process all unfinished pairs, then write the table of all pairs.
 
     Parameters
     ----------
     options
-        All that determines the results besides the files. A finished pair is kept only if its options are equal.
+        Everything that determines the results, except the files. A finished pair is kept only if its options are equal.
     work
         Function of both files and an empty folder. It fills the folder; ``summary.json`` in it becomes a row of the
         table. With several workers it is called from several threads.
@@ -161,9 +161,9 @@ def run_batch(
         Process finished pairs again, and replace results of other options or files. Only results of relblur are
         replaced.
     report
-        Called with a folder for further reports and with all outcomes.
+        Called with a folder and all outcomes; writes further reports.
     run
-        Calls a function for every pair and returns the outcomes in any order: sequentially, on several threads
+        Function that processes every pair and returns the outcomes in any order: sequentially, on several threads
         (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
@@ -181,7 +181,7 @@ def run_batch(
             (new / TABLE_FILE).write_bytes(_table(jobs, outcomes, output))
             if report is not None:
                 report(new, outcomes)
-            files = sorted({*reports, *(path.name for path in new.iterdir())})  # keep an older sheet
+            files = sorted({*reports, *(path.name for path in new.iterdir())})  # including reports of an earlier run
             pairs = [asdict(each) for each in outcomes]
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": pairs}
             (new / BATCH_FILE).write_text(json.dumps(content, indent=2))
@@ -193,7 +193,7 @@ def _input_folders(jobs: Sequence[Job], reads: Iterable[Path], output: Path) -> 
     """Return the folders of the input files and their parents; refuse equal names, and an input that is a report."""
     names = Counter(job.name for job in jobs)
     if len(names) < len(jobs):
-        raise InputError(f"two pairs are called {names.most_common(1)[0][0]!r}; rename one")
+        raise InputError(f"two pairs have the name {names.most_common(1)[0][0]!r}; rename one")
     inputs = [*reads, *(path for job in jobs for path in (job.first, job.second) if path is not None)]
     refuse_inputs((output / name for name in REPORTS), inputs)
     return {folder for path in inputs for folder in Path(os.path.realpath(path)).parents}
@@ -215,7 +215,7 @@ def _own_reports(output: Path) -> list[str]:
     existing = [name for name in REPORTS if os.path.lexists(output / name)]
     for name in existing:
         if name not in ours:
-            raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
+            raise OutputExistsError(f"{output / name} exists and is not from relblur; choose another output folder")
     return existing
 
 
@@ -256,7 +256,7 @@ def _do(
     try:
         taken = job.name.casefold() in REPORTS or job.name.casefold().startswith(HIDDEN)
         if taken or not is_plain(job.name):
-            raise InputError(f"a folder of results cannot be called {job.name!r}; rename both files of this pair")
+            raise InputError(f"a folder of results cannot have the name {job.name!r}; rename both files of this pair")
         if job.first is None or job.second is None:
             raise InputError(f"{job.first or job.second} has no partner of the same name")
         states = [(path.name, path.stat()) for path in (job.first, job.second)]
@@ -286,15 +286,15 @@ def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force:
     signature = read_signature(target)
     if force or signature is None:
         if Path(os.path.realpath(target)) in kept:
-            raise OutputExistsError(f"{target} holds a file that this command reads; choose another output folder")
+            raise OutputExistsError(f"{target} contains a file that this command reads; choose another output folder")
         refuse_foreign(target)
         return False
     fault = ""
     if {name: signature.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
         fault = "was made from other files or with other options"
     elif gone := missing(target, signature):
-        fault = f"is not whole: {gone[0]} is missing or changed"
+        fault = f"is incomplete: {gone[0]} is missing or changed"
     if fault:
         refuse_foreign(target)
-        raise OutputExistsError(f"{target} {fault}; add --force to do it again, or choose another folder")
+        raise OutputExistsError(f"{target} {fault}; add --force to repeat the pair, or choose another folder")
     return True

@@ -50,7 +50,7 @@ def write_picture(
 
 
 def relative_depth(s: FloatArray) -> AnyArray:
-    """Return a map of s, which is affine in 1/distance, as 8-bit grey with an alpha channel.
+    """Return a map of s (affine in 1/distance) as 8-bit grey with an alpha channel.
 
     White is the side that is in focus in the first image. The range from 1 to 255 contains 98 % of the pixels. Pixels
     without a value are transparent.
@@ -82,7 +82,7 @@ def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
 
 
 def write_heights(folder: Path, stack: StackMap, surface: Surface) -> dict[str, Any]:
-    """Write heights as float and 16-bit TIFF; return figures.
+    """Write heights as float and 16-bit TIFF; return roughness and tilt.
 
     ``surface`` has the size of the map. The files are enlarged along the outlines of the fused picture if there is one.
     """

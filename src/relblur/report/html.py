@@ -50,7 +50,7 @@ class Html(str):
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a heading; ``stated`` contains the indices of rows with figures from other sources."""
+    """A table with a heading; ``stated`` contains the indices of the rows from other sources."""
 
     heading: str
     columns: Sequence[str]

@@ -35,16 +35,16 @@ def imread(
     Formats: PNG, JPEG, WebP, TIFF, AVIF, BMP, GIF (first frame), PGM, PPM, PFM, Radiance HDR and NPY. HEIC,
     OpenEXR and camera raw need the extras ``heif``, ``exr`` and ``raw``.
 
-    Integers are scaled to 0..1, floats are as stored. The tone curve that the file states (ICC profile, PNG chunk,
-    EXIF) is undone. A file without one counts as sRGB if it has 8 bits. It counts as light if it has 16 bits or
-    floats, or is an NPY. The picture is rotated upright. An alpha channel is dropped with a warning.
+    Integers are scaled to 0..1, floats are as stored. The tone curve in the metadata (ICC profile, PNG chunk,
+    EXIF) is undone. Without metadata, files of 8 bits are read as sRGB; files of 16 bits or floats and NPY files are
+    read as linear light. The picture is rotated upright. An alpha channel is dropped with a warning.
 
     Parameters
     ----------
     linear : bool
         False keeps the stored values (integers divided by their full scale).
     gamma : float, optional
-        Tone curve to undo instead of that of the file: ``light = stored ** gamma``.
+        Exponent of the tone curve to undo, instead of the file's curve: ``light = stored ** gamma``.
     return_info : bool
         Deprecated: :func:`relblur.read_photograph` returns the light with its curve, clipped pixels and noise.
     """

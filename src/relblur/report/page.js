@@ -38,7 +38,7 @@ async function listen(section, about) {
   const place = { row: Math.floor(about.height / 2), column: Math.floor(about.width / 2) };
   for (const pane of panes) pane.append(document.createElement("i"));
 
-  function tell(row, column) {
+  function showValues(row, column) {
     place.row = Math.min(Math.max(row, 0), about.height - 1);
     place.column = Math.min(Math.max(column, 0), about.width - 1);
     output.textContent = described(about, map, place.row, place.column);
@@ -54,7 +54,7 @@ async function listen(section, about) {
   for (const pane of panes) {
     const point = (event) => {
       const box = pane.getBoundingClientRect();
-      tell(
+      showValues(
         Math.floor(((event.clientY - box.top) / box.height) * about.height),
         Math.floor(((event.clientX - box.left) / box.width) * about.width),
       );
@@ -67,7 +67,7 @@ async function listen(section, about) {
       const move = moves[event.key];
       if (!move) return;
       event.preventDefault();
-      tell(place.row + move[0], place.column + move[1]);
+      showValues(place.row + move[0], place.column + move[1]);
     });
   }
   if (about.every > 1) output.textContent += ` Values are those of every ${about.every}th pixel.`;

@@ -61,7 +61,7 @@ _SHOWN_ELSEWHERE = ("notes", "images", *_WARNINGS)
 
 @dataclass(frozen=True)
 class Entry:
-    """A map with all that its page shows."""
+    """A map, and the other content of its page."""
 
     title: str
     result: MapResult
@@ -86,7 +86,7 @@ def make_page(entries: Sequence[Entry], title: str = "", failures: Sequence[tupl
         view = MapView.of(entry.result)
         sections.append(_section(entry, view, f"r{number}", is_one))
         packed = json.dumps(pack(view, VALUE_BYTES // len(entries)))
-        text = Html(packed.replace("<", "\\u003c"))  # "<" must not end the element
+        text = Html(packed.replace("<", "\\u003c"))  # a "<" could end the element
         data.append(element("script", text, type="application/json", data_for=f"r{number}"))
     if not is_one:
         sections.insert(0, _overview(entries, failures))
@@ -106,8 +106,8 @@ def _overview(entries: Sequence[Entry], failures: Sequence[tuple[str, str]]) -> 
         picture = image(small, "", loading="lazy", class_="thumb")
         rows.append((link, picture, *(known.get(name, "-") for name in names)))
     failed = titled_table(Table("Without a result", ("pair", "reason"), failures)) if failures else ""
-    found = element("div", table(rows, ("result", "", *names)), class_="wide") if rows else ""
-    return element("section", found, element("div", failed, class_="wrap"))
+    results = element("div", table(rows, ("result", "", *names)), class_="wide") if rows else ""
+    return element("section", results, element("div", failed, class_="wrap"))
 
 
 def _section(entry: Entry, view: MapView, key: str, is_one: bool) -> Html:
@@ -179,7 +179,7 @@ def _figures_of(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         if error is not None and base is not None:
             figures.append(("re-made image, error (unblurred)", f"{error:.4f} ({base:.4f})"))
         return figures
-    except (AttributeError, KeyError, TypeError, ValueError):  # the summary was edited
+    except (AttributeError, KeyError, TypeError, ValueError):  # the file was edited
         return []
 
 
@@ -217,12 +217,12 @@ def _pixel_warnings(view: MapView) -> list[str]:
     """Return warnings about many pixels without a value, at the limit or clipped, with the remedy."""
     at_limit, clipped = (float(has_flag(view.flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
     shares = (
-        (float(np.isnan(view.values).mean()), MANY_UNANSWERED, "have no answer: see the flags."),
+        (float(np.isnan(view.values).mean()), MANY_UNANSWERED, "have no value: see the flags."),
         (
             at_limit,
             MANY_AT_LIMIT,
             "are at the end of the search range: enlarge it (--max-sigma, --range), or decimate.",
         ),
-        (clipped, MANY_CLIPPED, "are clipped or near a clipped one: expose less."),
+        (clipped, MANY_CLIPPED, "are clipped or near clipped pixels: reduce the exposure."),
     )
     return [f"{percent(share)} of the pixels {text}" for share, most, text in shares if share > most]

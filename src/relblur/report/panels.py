@@ -50,7 +50,7 @@ HEADING_SIZE, TITLE_SIZE, LEGEND_SIZE = 18.0, 15.0, 12.5
 
 #: Largest height of a panel, and smallest height of the room for it, as multiples of its width.
 HIGHEST, LOWEST = 2.0, 0.3
-#: Largest enlargement of a photograph with interpolation. Larger ones show its pixels.
+#: Maximum enlargement of a photograph with interpolation; above it, pixels are shown as squares.
 MOST_SMOOTHED = 3
 
 #: Contact sheet: longest side of a map (px), number of maps on the sheet and in a row, width of a map (inches).
@@ -210,7 +210,7 @@ class _Tile:
 
 
 def _write(picture: Any, corner: tuple[int, int], text: str, size: float, widest: int) -> None:
-    """Write a line of text, without its middle if it is too long: file names differ at their ends."""
+    """Write a line of text; shorten a long one in the middle, because file names differ at their ends."""
     from PIL import ImageDraw
 
     whole, font = visible(text), _font(size)

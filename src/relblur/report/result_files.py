@@ -1,4 +1,4 @@
-"""The files of ``relblur estimate``, ``depth``, ``range`` and ``stack``: maps, exports, pictures, a summary."""
+"""Files of ``relblur estimate``, ``depth``, ``range`` and ``stack``: maps, exports, pictures, a summary."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DIMMED = 0.2
 def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[str, Any]:
     """Write all files of a blur map into an empty folder; return the summary."""
     axis, heading, panels = pair.channel_axis, caption(pair, blur_map.settings), result_panels(blur_map)
-    with ThreadPoolExecutor(1) as beside:  # compute on one core, write and draw on the other
+    with ThreadPoolExecutor(1) as beside:  # compute in one thread, write and draw in the other
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
         for name in ("blur_map.npz", "sigma.tif", "sigma.png"):
             blur_map.save(folder / name)
@@ -124,20 +124,20 @@ def write_depth_files(folder: Path, pair: ComparablePair, depth_map: DepthMap) -
     return summary
 
 
-def write_range_files(folder: Path, pair: ComparablePair, found: DepthRange) -> dict[str, Any]:
+def write_range_files(folder: Path, pair: ComparablePair, depth_range: DepthRange) -> dict[str, Any]:
     """Write probabilities, decisions, a picture and a summary into an empty folder; return the summary."""
-    span, probability = f"{found.nearest_m:g} to {found.farthest_m:g} m", found.probability
+    span, probability = f"{depth_range.nearest_m:g} to {depth_range.farthest_m:g} m", depth_range.probability
     meaning = {"quantity": f"probability that the point lies at {span}; NaN where it is unknown"}
     write_tiff(folder / "probability.tif", probability.astype(np.float32), meaning)
     # Codes for other programs: 255 = in the range, 0 = outside, 128 = unknown.
-    codes = np.where(np.isfinite(probability), np.where(found.between, 255, 0), 128)
+    codes = np.where(np.isfinite(probability), np.where(depth_range.between, 255, 0), 128)
     write_image(folder / "between.png", codes.astype(np.uint8), {})
     first, second = pair_panels(pair)
     light = DIMMED + (1 - DIMMED) * np.nan_to_num(probability, nan=0.5)
     inside = (first.image + second.image) / 2 * (light[:, :, None] if first.image.ndim == 3 else light)
     maps = [Panel(f"probability of {span}", probability, "count", 1.0), Panel("the points in the range", inside)]
     panels_picture(folder / "overview.png", [first, second, *maps], columns=2, heading=f"points at {span}")
-    summary = {**summarise_range(found), "notes": list(pair.notes)}
+    summary = {**summarise_range(depth_range), "notes": list(pair.notes)}
     write_summary(folder, summary)
     return summary
 

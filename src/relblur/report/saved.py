@@ -70,7 +70,7 @@ def read_entries(path: Path) -> tuple[list[Entry], list[tuple[str, str]]]:
         raise FileError(f"the folder {path} cannot be read: {error.strerror}") from None
     if not folders:
         raise FileError(
-            f"{path} has no result of relblur ({', '.join(MAP_FILES)}); "
+            f"{path} contains no result of relblur ({', '.join(MAP_FILES)}); "
             "name a folder that 'relblur estimate', 'depth' or 'stack' wrote"
         )
     entries: list[Entry] = []
@@ -96,7 +96,7 @@ def _read_folder(folder: Path, title: str) -> Entry:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return the content of a JSON file; nothing if it is missing, damaged or not a table."""
+    """Return the object in a JSON file; an empty one if it is missing or damaged."""
     try:
         if path.stat().st_size > _LONGEST_SUMMARY:
             return {}

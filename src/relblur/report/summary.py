@@ -75,17 +75,17 @@ def summarise(result: MapResult) -> dict[str, Any]:
     }
 
 
-def summarise_range(found: DepthRange) -> dict[str, Any]:
+def summarise_range(depth_range: DepthRange) -> dict[str, Any]:
     """Return the main figures of a depth range, with shares relative to all pixels."""
     with np.errstate(invalid="ignore"):
-        sure = (found.probability > 0.95) | (found.probability < 0.05)
+        sure = (depth_range.probability > 0.95) | (depth_range.probability < 0.05)
     return {
-        "height": found.probability.shape[0],
-        "width": found.probability.shape[1],
-        "nearest_m": found.nearest_m,
-        "farthest_m": found.farthest_m,
-        "between_fraction": float(found.between.mean()),
-        "unknown_fraction": float(np.isnan(found.probability).mean()),
+        "height": depth_range.probability.shape[0],
+        "width": depth_range.probability.shape[1],
+        "nearest_m": depth_range.nearest_m,
+        "farthest_m": depth_range.farthest_m,
+        "between_fraction": float(depth_range.between.mean()),
+        "unknown_fraction": float(np.isnan(depth_range.probability).mean()),
         "sure_fraction": float(sure.mean()),
     }
 

@@ -138,7 +138,7 @@ def test_ome_zarr_in(tmp_path, small):
         (lambda p: zarr.create_array(p, data=np.zeros((40, 30))), "differ in size"),
         (lambda p: zarr.open_group(p, mode="w"), "name the array itself"),
         (lambda p: p.mkdir(), "without a Zarr"),
-        (lambda p: p.write_text("text"), "is no Zarr"),
+        (lambda p: p.write_text("text"), "is not a Zarr"),
     ],
 )
 def test_bad_stores_get_one_line_and_leave_nothing(tmp_path, make, words):

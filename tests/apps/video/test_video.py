@@ -286,7 +286,7 @@ def test_parts_and_an_offset_between_two_recordings(clips):
         (("{near}", "{far}", "--maps", "{folder}/out.zip"), ".npz"),
         (("{near}", "{far}", "-o", "{near}", "--force"), "also read by this command"),
         (("{near}", "{far}", "--window", "4"), "window"),
-        (("--alternate", "{single}"), "no two frames belong together"),
+        (("--alternate", "{single}"), "no two frames are near in time"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(clips, scene, tmp_path, arguments, words):

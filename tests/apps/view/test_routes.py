@@ -314,9 +314,9 @@ def test_a_result_goes_out_and_comes_in_again(page, server):
     ("body", "text"),
     [
         (b"{", "JSON"),
-        (b"[1]", "table"),
-        (b'{"files": ["x"]}', "send them first"),
-        (b'{"files": {}}', "send"),
+        (b"[1]", "object"),
+        (b'{"files": ["x"]}', "upload them first"),
+        (b'{"files": {}}', "upload"),
     ],
 )
 def test_a_request_that_makes_no_sense_gets_one_line(page, body, text):

@@ -307,5 +307,5 @@ def test_only_this_machine_is_listened_to(live):
 def test_bad_arguments_get_one_line(tmp_path, files):
     assert "there is no" in failed(run("view", tmp_path / "none.png"), 2)
     assert "two or more" in failed(run("view", files[0]), 3)
-    assert "holds no image" in failed(run("view", tmp_path), 3)
-    assert "--camera goes with two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)
+    assert "contains no image" in failed(run("view", tmp_path), 3)
+    assert "--camera is for two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)

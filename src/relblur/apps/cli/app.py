@@ -35,7 +35,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "range": find_range,
     "paper optics": optics,
 }
-#: Headings of the help and the commands under each, in this order.
+#: Headings of the help, and the commands under each heading.
 _PANELS = {
     "First steps": ("demo", "view"),
     "Two photographs": ("estimate", "evaluate", "refocus"),
@@ -48,7 +48,7 @@ _GROUPS = {
     "tools": "Pages of results, data sets, test pairs, single images, speed of this machine.",
     "paper": "The figures, tables and equations of the paper.",
 }
-#: Commands that run without an argument. The others print their help.
+#: Commands that run without arguments. The other commands then print their help.
 _RUN_ALONE = {"demo", "view", "paper reproduce", "tools bench"}
 _HELP = """Measure how much blurrier one photograph is than another, at every pixel, with its standard error.
 
@@ -68,7 +68,7 @@ def _show_version(requested: bool) -> None:
 
 
 def _commands() -> dict[str, Callable[..., None]]:
-    """Return all commands by name; those of a package are left out if a package in its ``NEEDS`` is missing."""
+    """Return all commands by name, without those of packages whose ``NEEDS`` are missing."""
     commands = dict(_COMMANDS)
     apps = Path(__file__).parents[1]
     for place in sorted(apps.glob("*/command.py")):

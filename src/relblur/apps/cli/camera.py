@@ -57,7 +57,7 @@ def camera(
 
         relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
 
-    The camera is described by the options or by FILE.
+    The options or FILE describe the camera; options have precedence.
     """
     from ...base.arguments import as_positive
     from ...base.shown import span
@@ -89,7 +89,7 @@ def camera(
     stated = {name: value for name, value in stated.items() if value is not None}
     if file is None and not stated:
         raise UsageError(
-            "name a camera file, or describe one: relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2"
+            "name a camera file, or describe a camera: relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2"
         )
     of_file = {} if file is None else Camera.load(file).as_dict()
     model = Camera.from_dict({**of_file, **stated}, "the camera on the command line" if file is None else str(file))

@@ -26,7 +26,7 @@ from ..terminal.options import (
     ResultFolder,
     Second,
 )
-from .many import Manner, do_many
+from .many import RunOptions, run_on_pairs
 from .report import write_result_page
 
 if TYPE_CHECKING:
@@ -83,12 +83,14 @@ def depth(
         made_with: dict[str, Any] = {"camera": {name: str(value) for name, value in model.as_dict().items()}}
         made_with |= {**preparing.arguments(), **options.arguments("psf"), "psf": shape}
         heading = f"depth (m), {model.describe()}, psf {shape}"
-        how, read = Manner(jobs, report, force, as_json), (camera, Path(named))
-        do_many((first, second), output, made_with, work, sheet=(_read_map, heading), how=how, reads=read)
+        run_options, read = RunOptions(jobs, report, force, as_json), (camera, Path(named))
+        run_on_pairs(
+            (first, second), output, made_with, work, sheet=(_read_map, heading), run_options=run_options, reads=read
+        )
         return
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
     refuse_inputs((output / name for name in names), (first, second, camera, Path(named)))
-    refuse_to_replace(output, names, force)  # before the work, not after it
+    refuse_to_replace(output, names, force)  # before the measurement
     pair, depth_map, seconds = _measure(first, second, model, options, preparing)
     with filling(output, force=force) as results:
         summary = write_depth_files(results, pair, depth_map)
@@ -98,7 +100,7 @@ def depth(
         say(note)
     summary["seconds"] = seconds
     for what in summary["left_out"]:
-        say(f"relblur: note: left out: {what}")
+        say(f"relblur: note: not written: {what}")
     print_summary(f"{first.name} and {second.name}, {pair.size}", _depth_rows(summary), summary, as_json)
     pictures = (PAGE_FILE,) if report else ("overview.png", "depth_colour.png")
     say(f"look at {', '.join(str(output / name) for name in pictures)}")

@@ -25,7 +25,7 @@ from ..terminal.options import (
     numbers,
     stored_values,
 )
-from .many import Manner, do_many
+from .many import RunOptions, run_on_pairs
 from .report import write_result_page
 
 if TYPE_CHECKING:
@@ -76,15 +76,15 @@ def estimate(
     is_large = any(part.lower().endswith(".zarr") for path in (output, *files) for part in path.parts)
     if (is_large or is_batch(*files)) and page:
         raise UsageError("--page is for one pair that is read whole; leave it out")
-    how = Manner(jobs, report, force, as_json)
+    run_options = RunOptions(jobs, report, force, as_json)
     if is_large:
-        _estimate_large(files, output, preparing, estimating, (processes, scheduler), how)
+        _estimate_large(files, output, preparing, estimating, (processes, scheduler), run_options)
     elif processes is not None or scheduler is not None:
         raise UsageError("--processes and --scheduler are for results that end in .zarr, and for 'relblur tools batch'")
     elif is_batch(*files):
-        _estimate_many(files, output, preparing, estimating, how)
+        _estimate_many(files, output, preparing, estimating, run_options)
     else:
-        _estimate_one(files, output, preparing, estimating, how, page)
+        _estimate_one(files, output, preparing, estimating, run_options, page)
 
 
 def _estimate_one(
@@ -92,7 +92,7 @@ def _estimate_one(
     output: Path,
     preparing: Preparing,
     estimating: Estimating,
-    how: Manner,
+    run_options: RunOptions,
     page: str | None,
 ) -> None:
     """Estimate a pair that is read whole."""
@@ -103,45 +103,45 @@ def _estimate_one(
     from ...report.result_files import BLUR_FILES, write_blur_files
     from ...stacks.frames import frames_of_pair
 
-    names = [*BLUR_FILES, RELATIVE_DEPTH, *((PAGE_FILE,) if how.report else ())]
-    refuse_to_replace(output, names, how.force)  # before the work
+    names = [*BLUR_FILES, RELATIVE_DEPTH, *((PAGE_FILE,) if run_options.report else ())]
+    refuse_to_replace(output, names, run_options.force)  # before the measurement
     refuse_inputs((output / name for name in names), files)
     images: tuple[Path | Plane, Path | Plane] = files
     if page is not None:
         pages = numbers(page, "--page", kind=int)
         images = page_of(files[0], pages[0]), page_of(files[1], pages[-1])
     pair, blur_map, seconds = _measure(*images, preparing, estimating)
-    with filling(output, force=how.force) as results:
+    with filling(output, force=run_options.force) as results:
         summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
         frames = frames_of_pair(images, preparing, pair)
         light = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
         write_relative_depth(results, blur_map, light, pair.factor)
-        if how.report:
+        if run_options.report:
             write_result_page(results, blur_map, files, summary, pair=pair)
     for note in _notes(pair, blur_map):
         say(note)
     title = f"{files[0].name} and {files[1].name}, {summary['width']}x{summary['height']}"
-    print_summary(title, _summary_rows(summary), summary, how.as_json)
-    say(f"look at {output / (PAGE_FILE if how.report else 'overview.png')}")
+    print_summary(title, _summary_rows(summary), summary, run_options.as_json)
+    say(f"look at {output / (PAGE_FILE if run_options.report else 'overview.png')}")
 
 
 def _estimate_many(
-    files: tuple[Path, Path], output: Path, preparing: Preparing, estimating: Estimating, how: Manner
+    files: tuple[Path, Path], output: Path, preparing: Preparing, estimating: Estimating, run_options: RunOptions
 ) -> None:
     """Estimate every pair of two folders or patterns."""
     from ...blur.blur_map import BlurMap
     from ...report.result_files import write_blur_files
 
     def work(one: Path, two: Path, folder: Path) -> None:
-        pair, blur_map, _ = _measure(one, two, preparing, estimating, watched=how.jobs == 1)
+        pair, blur_map, _ = _measure(one, two, preparing, estimating, watched=run_options.jobs == 1)
         write_blur_files(folder, pair, blur_map)
         for note in _notes(pair, blur_map):
-            say(note if how.jobs == 1 else f"{one.name}: {note}")
+            say(note if run_options.jobs == 1 else f"{one.name}: {note}")
 
     heading = f"relative blur, method {estimating.method}: positive where the second is blurrier"
     made_with = {**preparing.arguments(), **estimating.arguments()}
     sheet = (lambda folder: BlurMap.load(folder / "blur_map.npz"), heading)
-    do_many(files, output, made_with, work, sheet=sheet, how=how)
+    run_on_pairs(files, output, made_with, work, sheet=sheet, run_options=run_options)
 
 
 def _measure(
@@ -174,12 +174,12 @@ def _estimate_large(
     output: Path,
     preparing: Preparing,
     estimating: Estimating,
-    where: tuple[int | None, str | None],
-    how: Manner,
+    workers: tuple[int | None, str | None],
+    run_options: RunOptions,
 ) -> None:
     """Estimate a pair that is read in parts.
 
-    ``where`` is the number of processes and the address of a scheduler. If both are None, this process does the work.
+    ``workers`` is the number of processes and the address of a scheduler. If both are None, this process does the work.
     """
     from ..cluster.large import estimate_large
     from ..cluster.runners import started
@@ -187,18 +187,18 @@ def _estimate_large(
     arguments = preparing.arguments() | {"max_sigma": estimating.max_sigma or MAX_SIGMA}
     start = time.perf_counter()
     with ExitStack() as stack:
-        client = None if where == (None, None) else stack.enter_context(started(*where))
+        client = None if workers == (None, None) else stack.enter_context(started(*workers))
         report = stack.enter_context(progress_bar("estimating"))
-        found, notes = estimate_large(
-            files, output, arguments, estimating, client=client, force=how.force, progress=report
+        blur_map, notes = estimate_large(
+            files, output, arguments, estimating, client=client, force=run_options.force, progress=report
         )
     for note in notes:
         say(note)
-    (height, width), settings = found.shape, dict(found.settings)
+    (height, width), settings = blur_map.shape, dict(blur_map.settings)
     seconds = time.perf_counter() - start
     summary: dict[str, Any] = {"width": width, "height": height, "settings": settings, "seconds": seconds}
     rows = [("resolution", _resolution(summary)), ("chunks", str(settings["chunks"])), ("time", _time(summary))]
-    print_summary(f"{files[0].name} and {files[1].name}, {width}x{height}", rows, summary, how.as_json)
+    print_summary(f"{files[0].name} and {files[1].name}, {width}x{height}", rows, summary, run_options.as_json)
     say(f"the map is {output}")
 
 

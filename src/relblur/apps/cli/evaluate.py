@@ -1,4 +1,4 @@
-"""``relblur evaluate``: score how well the map re-makes each image of a pair from the other, for one pair or many."""
+"""``relblur evaluate``: score a map by re-making each image of a pair from the other, for one pair or many."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..terminal.options import (
     option_of,
     stored_values,
 )
-from .many import Manner, do_many
+from .many import RunOptions, run_on_pairs
 
 if TYPE_CHECKING:
     from ...blur.comparable_pair import ComparablePair
@@ -76,7 +76,7 @@ def evaluate(
             write_scores(folder, _score((one, two), preparing, estimating, factors, jobs == 1)[1], factors)
 
         made_with = {**preparing.arguments(), **estimating.arguments(), "factors": factors, "what": "evaluate"}
-        do_many((first, second), output, made_with, work, how=Manner(jobs, False, force, as_json))
+        run_on_pairs((first, second), output, made_with, work, run_options=RunOptions(jobs, False, force, as_json))
         return
     if output is not None:
         refuse_inputs((output / name for name in SCORE_FILES), (first, second))
@@ -93,7 +93,7 @@ def evaluate(
     columns = ("resolution", *score_columns("first", "second"), "explained")
     table = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in rows]
     title = f"{first.name} and {second.name}, method {estimating.method}"
-    if len(table) == 1:  # one resolution is printed as a column
+    if len(table) == 1:  # print a single resolution as a column
         print_table(title, ("", ""), list(zip(columns, table[0], strict=True)))
     else:
         print_table(title, columns, table)

@@ -31,7 +31,7 @@ AlignOnlyOption = Annotated[bool, given("--align-only", _ALIGN, panel=Stack.PANE
 
 
 def open_images(arguments: list[Path], preparing: Preparing, options: Stack) -> tuple[StackImages, list[Path]]:
-    """Return the images of files, folders and patterns, or the planes of a single file; and the files."""
+    """Return the images of files, folders and patterns, or the planes of one file; return the files too."""
     from ...images.images import is_result
     from ...images.planes import is_stack_file, open_stack
     from ...report.batch import files_of
@@ -47,7 +47,7 @@ def open_images(arguments: list[Path], preparing: Preparing, options: Stack) -> 
     made = [file for file in files if is_result(file)]
     if made and len(files) - len(made) >= 2:
         for file in made:
-            say(f"left out: {file}, a picture that relblur made")
+            say(f"left out: {file}, a result of relblur")
         files = [file for file in files if file not in made]
     if options.focus_m is not None and len(options.focus_m) != len(files):
         raise UsageError(f"--focus must be {len(files)} numbers separated by commas, got {len(options.focus_m)}")
@@ -80,7 +80,7 @@ def align_frames(output: Path, images: StackImages, files: list[Path], force: bo
     refuse_inputs((output,), files)
     if is_tiff:
         refuse_to_replace_file(output, force)
-    else:  # frames may be in another order
+    else:  # the order of the frames is not known yet
         names = [_aligned_name(place, name) for place in range(len(images)) for name in images.names]
         refuse_to_replace(output, ["zarr.json"] if is_zarr else names, force)
     with progress_bar(f"aligning {len(images)} images") as report:
@@ -110,6 +110,6 @@ def align_frames(output: Path, images: StackImages, files: list[Path], force: bo
 
 
 def _aligned_name(position: int, name: str) -> str:
-    """Return the file name of an aligned frame: its place in the order and the name of its image."""
+    """Return the file name of an aligned frame: its position in the order, and the name of its image."""
     stem, _, number = name.removesuffix("]").partition("[")
     return f"{position:04d}_{Path(stem).stem}{f'_{number}' if number else ''}.tif"

@@ -31,7 +31,7 @@ def fuse(
     align_only: AlignOnlyOption = False,
     index: Annotated[
         Path | None,
-        given("--index", "Labels: the number of the frame that each pixel is taken from.", "FILE", Stack.PANEL),
+        given("--index", "Labels: for each pixel, the position of a frame in the order of focus.", "FILE", Stack.PANEL),
     ] = None,
     save_index: Annotated[
         Path | None,
@@ -47,7 +47,7 @@ def fuse(
     taken from the image with the most detail. It has the bit depth, tone curve, ICC profile and EXIF of one of the
     images; NPY contains linear light as floats.
 
-    A label is the place of a frame in the order of focus, from 0. The picture of labels has the size of the images.
+    A label is the position of a frame in the order of focus, from 0. The picture of labels has the size of the images.
     """
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
@@ -80,7 +80,7 @@ def fuse(
 
 
 def _fused(shots: StackImages, index: Path | None, progress: Progress) -> tuple[AnyArray, Frames, Sequence[str]]:
-    """Return the picture by the detail of the frames or by labels, the frames, and notes."""
+    """Fuse by detail or by labels; return the picture, the frames, and notes."""
     from ...images.images import read_image
     from ...stacks.frames import read_frames
     from ...stacks.fuse import fuse_by_detail, fuse_by_labels
@@ -100,7 +100,7 @@ def _fused(shots: StackImages, index: Path | None, progress: Progress) -> tuple[
 def _fused_by_map(
     shots: StackImages, prefer: str, save_index: Path | None, force: bool, progress: Progress
 ) -> tuple[AnyArray, Frames, Sequence[str]]:
-    """Return the picture with a preference at outlines, the frames, and notes; write the labels of the map."""
+    """Fuse by a stack map, with a preference at outlines; return the picture, the frames, and notes."""
     from ...images.results import placing
     from ...stacks.estimate import estimate_stack
     from ...stacks.fuse import labels_of, write_labels
@@ -115,6 +115,6 @@ def _fused_by_map(
 
 
 def check_picture(output: Path) -> None:
-    """Refuse a name without the suffix of a picture."""
+    """Raise an error if the file name has no suffix of a picture."""
     if output.suffix.lower() not in PICTURES:
         raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")

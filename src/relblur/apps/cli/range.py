@@ -45,7 +45,7 @@ def find_range(
     from ...report.result_files import RANGE_FILES, write_range_files
 
     refuse_inputs((output / name for name in RANGE_FILES), (near, far, camera))
-    refuse_to_replace(output, RANGE_FILES, force)  # before the work, not after it
+    refuse_to_replace(output, RANGE_FILES, force)  # before the measurement
     model = Camera.load(camera)
     check_two_planes(model)
     pair = prepare_pair(near, far, **preparing.arguments())

@@ -77,7 +77,7 @@ def refocus(
 
 
 def _as_depth(blur_map: BlurMap, at: float, factor: int) -> tuple[DepthMap, float]:
-    """Convert a blur map to depth, m, for an assumed camera focused at 1 m and 2 m; return it and the new focus, m."""
+    """Return depth and the new focus, m, for an assumed camera focused at 1 m and 2 m."""
     import numpy as np
 
     from ...depth.camera import Camera

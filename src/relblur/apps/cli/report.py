@@ -51,8 +51,8 @@ def report(
         output = only / PAGE_FILE if only.is_dir() else only.with_name(f"{only.stem}_{PAGE_FILE}")
     refuse_inputs((output,), results)
     refuse_to_replace_file(output, force)
-    found = [read_entries(path) for path in results]
-    entries, failures = ([each for part in parts for each in part] for parts in zip(*found, strict=True))
+    read = [read_entries(path) for path in results]
+    entries, failures = ([each for part in parts for each in part] for parts in zip(*read, strict=True))
     title = results[0].resolve().name if len(results) == 1 else f"{len(entries)} results"
     with placing(output, force=force) as fresh:
         write_page(fresh, entries, title, failures)
@@ -84,6 +84,6 @@ def write_result_page(
         title = title if pair.names == ("first", "second") else " and ".join(pair.names)
     elif len(inputs) > 1:
         title = f"{inputs[0].name} to {inputs[-1].name}"
-    # The table of the frames of a stack has their SHA-256.
+    # For a stack, the table of frames contains the SHA-256.
     sources = provenance(() if pair is None else inputs, ["relblur", *sys.argv[1:]])
     write_page(folder / PAGE_FILE, [Entry(title, result, pictures, summary, printed_warnings(), sources)])

@@ -93,7 +93,7 @@ def stack(
 def _other(
     shots: StackImages, files: list[Path], path: Path | None, channel: int | None, preparing: Preparing, options: Stack
 ) -> StackImages | None:
-    """Return the images of another channel, to fuse by the index of the stack."""
+    """Return the images of another channel, which are fused by the index of the stack; None without the options."""
     if path is None and channel is None:
         return None
     if not options.fuse:
@@ -107,7 +107,7 @@ def _other(
 
 
 def _write(folder: Path, result: StackMap, files: list[Path], remove_tilt: bool) -> dict[str, Any]:
-    """Write the maps, pictures and heights of a stack and return its summary."""
+    """Write the maps, pictures and heights of a stack; return its summary."""
     from ...report.full_size import write_heights
     from ...report.result_files import write_stack_files
     from ...report.summary import write_summary
@@ -123,7 +123,7 @@ def _write(folder: Path, result: StackMap, files: list[Path], remove_tilt: bool)
 
 
 def _write_other(folder: Path, result: StackMap, other: StackImages) -> None:
-    """Fuse another channel by the index of the stack."""
+    """Fuse another channel by the index of the stack, and write it."""
     from ...report.full_size import write_picture
     from ...stacks.frames import frames_of_channel
     from ...stacks.fuse import fuse_by_index

@@ -1,4 +1,4 @@
-"""Programs on Dask: pictures larger than memory, which are read in rectangles, and data sets of many pairs.
+"""Programs on Dask: pairs larger than memory, and data sets of many pairs.
 
 ``large``    ``relblur estimate A.zarr B.zarr -o OUT.zarr``: a lazy map, written chunk by chunk
 ``slides``   preparation of two Zarr or TIFF pictures, rectangle by rectangle

@@ -30,7 +30,9 @@ __all__ = ["BATCH_FILES", "run_data_set"]
 #: Files in the output folder, beside the folders of the pairs.
 BATCH_FILES = ("scores.csv", "summary.html")
 
-LOST = "its worker ended twice: it is too large for the memory of a worker (--processes), or a library failed on it"
+WORKER_ENDED = (
+    "its worker ended twice: the images exceed its memory (use fewer --processes), or a library failed on them"
+)
 
 #: Width of a picture on the page, px.
 THUMBNAIL_PX = 160
@@ -38,13 +40,13 @@ THUMBNAIL_PX = 160
 
 @dataclass(frozen=True)
 class Score:
-    """Work on one pair, called by a worker."""
+    """Function that a worker calls for each pair."""
 
     pairs: dict[Path, DataPair]  #: by first file
     method: str
 
     def __call__(self, first: Path, second: Path, folder: Path) -> None:
-        """Write the scores of a pair at the resolutions of Table I, and a picture of it."""
+        """Write the scores of a pair at the resolutions of Table I, and a picture of its map."""
         files = self.pairs[first]
         pair = read_pair(first, second)
         rows = score_rows(pair, (files.data_set, files.name), files.factors(pair.shape[1]), self.method)
@@ -64,7 +66,7 @@ def run_data_set(
     workers: int | None = None,
     scheduler: str | None = None,
     force: bool = False,
-    tell: Callable[[int, int, Outcome], None] = lambda _count, _total, _outcome: None,
+    notify: Callable[[int, int, Outcome], None] = lambda _count, _total, _outcome: None,
 ) -> tuple[list[Outcome], list[TableRow]]:
     """Measure every pair of a data set; return the outcomes and the rows of the table."""
     pairs = find_pairs(data)
@@ -75,7 +77,7 @@ def run_data_set(
 
         def run(function: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
             for count, outcome in enumerate(_on_workers(client, function, jobs), start=1):
-                tell(count, len(jobs), outcome)
+                notify(count, len(jobs), outcome)
                 yield outcome
 
         outcomes = run_batch(
@@ -99,8 +101,8 @@ def run_data_set(
 def _on_workers(client: Any, function: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
     """Call a function with each job on the workers, and yield the outcomes in the order of completion.
 
-    At most one call per thread runs at a time. A worker that dies interrupts its call, which another worker repeats. A
-    call that has lost two workers is repeated alone at the end, because another call may have killed them.
+    At most one call per thread runs at a time. If a worker ends, another worker repeats its call. A call whose workers
+    ended twice is repeated alone at the end, because another call may have ended them.
     """
     from distributed import KilledWorker, as_completed
 
@@ -125,4 +127,4 @@ def _on_workers(client: Any, function: Callable[[Job], Outcome], jobs: Sequence[
         try:
             yield client.submit(function, job, pure=False).result()
         except KilledWorker:
-            yield Outcome(job.name, "failed", LOST)
+            yield Outcome(job.name, "failed", WORKER_ENDED)

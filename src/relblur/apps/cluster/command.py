@@ -45,7 +45,7 @@ def batch(
 
     try:
         outcomes, rows = run_data_set(
-            data, output, method, workers=processes, scheduler=scheduler, force=force, tell=report
+            data, output, method, workers=processes, scheduler=scheduler, force=force, notify=report
         )
     except KeyboardInterrupt:
         say("relblur: interrupted; the same command continues with the missing pairs")

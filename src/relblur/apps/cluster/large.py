@@ -59,7 +59,7 @@ def estimate_large(
     preparing
         Arguments of ``prepare_pair``.
     client
-        Dask's client of the workers; None: this process computes one chunk after the other on all cores.
+        Client of Dask; None: this process computes the chunks one by one, on all cores.
     """
     require("zarr", "dask")
     import dask
@@ -71,15 +71,15 @@ def estimate_large(
         pair, noise, notes, about = prepare_slides(first, second, preparing)
         workers = options.workers if client is None else 1
         options = replace(options, workers=workers, noise=noise if options.noise is None else options.noise)
-        found = lazy_map(pair, options, LOCAL_SIDE if surveys else REFINED_SIDE, about)
+        blur_map = lazy_map(pair, options, LOCAL_SIDE if surveys else REFINED_SIDE, about)
         with staging(output.parent) as new:
-            _write(new.absolute() / output.name, found, progress)
+            _write(new.absolute() / output.name, blur_map, progress)
             move_folder_in(new, output.name, force)
-    return found, notes
+    return blur_map, notes
 
 
 def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
-    """Refuse an output that cannot be written or may not be replaced, before the work."""
+    """Raise an error if the output cannot be written or may not be replaced."""
     if output.suffix.lower() != ".zarr":
         raise OutputExistsError(f"-o {output} must end in .zarr for pictures that are read in parts")
     if not output.parent.is_dir():
@@ -95,15 +95,15 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
         refuse_foreign(output)
 
 
-def _write(path: Path, found: BlurMap, progress: Callable[[float], None]) -> None:
+def _write(path: Path, blur_map: BlurMap, progress: Callable[[float], None]) -> None:
     """Write a lazy map, the levels of the pyramid and the metadata."""
     import dask.array as da
     import zarr
     from dask.callbacks import Callback
 
     group = zarr.create_group(store=os.fspath(path), zarr_format=3)
-    arrays = {name: getattr(found, name).astype(dtype) for name, dtype in STORED.items()}
-    arrays["0"] = found.sigma.astype("f4")
+    arrays = {name: getattr(blur_map, name).astype(dtype) for name, dtype in STORED.items()}
+    arrays["0"] = blur_map.sigma.astype("f4")
     side = arrays["0"].chunksize
     # Each task of the map writes one chunk of each array, so no two tasks write into one chunk.
     targets = [_created(group, name, array.shape, side, array.dtype) for name, array in arrays.items()]
@@ -111,12 +111,12 @@ def _write(path: Path, found: BlurMap, progress: Callable[[float], None]) -> Non
         da.store(list(arrays.values()), targets, lock=False)
     level = 0
     while max(group[str(level)].shape) > SMALL and min(group[str(level)].shape) > 1:
-        above = da.from_zarr(group[str(level)])
-        half = da.coarsen(_mean, above, {0: 2, 1: 2}, trim_excess=True).rechunk(side)
+        finer = da.from_zarr(group[str(level)])
+        half = da.coarsen(_mean, finer, {0: 2, 1: 2}, trim_excess=True).rechunk(side)
         level += 1
         da.store(half, _created(group, str(level), half.shape, side, "f4"), lock=False)
     group.attrs["ome"] = _ome_metadata(path.stem, level + 1)
-    settings = json.loads(json.dumps(dict(found.settings)))
+    settings = json.loads(json.dumps(dict(blur_map.settings)))
     group.attrs["relblur"] = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": settings}
     sign(path, {"format": FORMAT})
 

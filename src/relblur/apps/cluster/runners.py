@@ -24,9 +24,9 @@ PATIENCE_S = 20
 _OPTIONS = {
     "distributed.worker.multiprocessing-method": "spawn",
     "distributed.worker.daemon": True,
-    # A task that kills two workers would kill the others too.
+    # A task is given up after two workers have ended, so that it does not end the others.
     "distributed.scheduler.allowed-failures": 1,
-    # A worker that ends then costs only the task that it runs.
+    # Workers queue no tasks, so a worker that ends loses only its current task.
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -34,7 +34,7 @@ _OPTIONS = {
     "distributed.nanny.pre-spawn-environ.OPENCV_FOR_THREADS_NUM": 1,
 }
 
-#: Level of the logging package; relblur itself reports workers that end.
+#: Level of the logging package. Workers that end are reported by relblur.
 _CRITICAL = 50
 
 
@@ -47,13 +47,13 @@ def require(*modules: str) -> None:
 
 @contextmanager
 def started(workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
-    """Yield Dask's client of a scheduler, or of processes on this machine that end with the block.
+    """Yield Dask's client of a scheduler, or of processes on this machine that stop at the end of the block.
 
-    Each process has an equal share of the memory of the machine or the container. Dask restarts one that exceeds it.
+    Each process may use an equal share of the memory of the machine or container. Dask restarts one that exceeds it.
     """
     require("distributed", "cryptography")
     if workers is not None and scheduler is not None:
-        raise InputError("--processes start on this machine, --scheduler has its own; leave one of them out")
+        raise InputError("--processes starts workers on this machine, --scheduler uses its own; leave one of them out")
     import dask
     from distributed import Client, KilledWorker, LocalCluster, Security
 
@@ -62,7 +62,7 @@ def started(workers: int | None = None, scheduler: str | None = None) -> Iterato
         if scheduler is not None:
             yield stack.enter_context(_connected(scheduler))
             return
-        resource_tracker.ensure_running()  # the first process would start it otherwise, which unblocks Ctrl-C
+        resource_tracker.ensure_running()  # here, because the first process would start it and unblock Ctrl-C
         with children_without_ctrl_c():  # inherited by the thread of Dask that starts the workers
             cluster = LocalCluster(
                 n_workers=count_workers(workers),
@@ -71,7 +71,7 @@ def started(workers: int | None = None, scheduler: str | None = None) -> Iterato
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
-                security=Security.temporary(),  # without it, every user of the machine could run code on the workers
+                security=Security.temporary(),  # otherwise every user of the machine could run code on the workers
                 silence_logs=_CRITICAL,
             )
         with cluster, Client(cluster) as client:
@@ -83,7 +83,7 @@ def _one_line(killed: type[Exception]) -> Iterator[None]:
     try:
         yield
     except killed:
-        raise FileError("a worker ended twice, most likely for want of memory; use fewer workers") from None
+        raise FileError("a worker ended twice, probably because its memory was full; use fewer --processes") from None
 
 
 @contextmanager

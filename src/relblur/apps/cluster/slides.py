@@ -2,8 +2,8 @@
 
 A :class:`Store` describes a Zarr or an OME-Zarr. It contains no pixels, so it can be sent to the process that reads
 them. ``prepare_pair`` measures on whole images; this module measures exposure, noise and the largest blur on patches on
-a regular grid. Every rectangle is prepared alike: a tone curve given by the user is undone, the second image gets the
-exposure of the first, both are decimated. The pair must be registered: motion is reported, not undone.
+a regular grid. The preparation of every rectangle undoes a tone curve given by the user, corrects the exposure of the
+second image and decimates both. The pair must be registered: motion is reported, not undone.
 """
 
 from __future__ import annotations
@@ -71,26 +71,26 @@ class Store:
 
 
 def open_store(path: Path) -> Store:
-    """Open a picture; only its description is read."""
+    """Open a picture without reading its pixels."""
     if not os.path.exists(path):
         raise FileError(f"there is no file {path}; check the path")
     if not os.path.isdir(path):
-        raise InputError(f"{path} is no Zarr; for other pictures name a folder for the results, -o result")
+        raise InputError(f"{path} is not a Zarr; for other pictures name a folder for the results, -o result")
     array, names = _array_in(path)
     names = names or {2: ("y", "x"), 3: ("y", "x", "c")}.get(len(array.shape), ())
     sizes = dict(zip(names, array.shape, strict=False))
     others = [length for name, length in sizes.items() if name not in ("y", "x", "c")]
     if len(sizes) != len(array.shape) or not {"y", "x"} <= sizes.keys() or max(others, default=1) > 1:
-        raise InputError(f"{path} has the shape {array.shape}; rows and columns, or those and colours, are needed")
+        raise InputError(f"{path} has the shape {array.shape}; a picture is (H, W) or (H, W, C)")
     if sizes.get("c", 1) not in (1, 3):
-        raise InputError(f"{path} has {sizes['c']} channels, but 1 or 3 are read; save a copy with 1 or 3 first")
+        raise InputError(f"{path} has {sizes['c']} channels; save a copy with 1 or 3")
     store = Store(array, names, os.fspath(path))
     as_form(store.shape, np.dtype(array.dtype), str(path), -1)
     return store
 
 
 def _array_in(path: Path) -> tuple[ZarrArray, tuple[str, ...] | None]:
-    """Return an array, or the one at full size in an OME-Zarr, and the names of its dimensions if they are known."""
+    """Return the array of a Zarr, or that at full size of an OME-Zarr, and the names of its dimensions if known."""
     node = read_zarr_node(path)
     if node is None:
         raise FileError(f"{path} is a folder without a Zarr; check the path")
@@ -103,7 +103,7 @@ def _array_in(path: Path) -> tuple[ZarrArray, tuple[str, ...] | None]:
 
 @dataclass(frozen=True)
 class SlidePair:
-    """Two stores and the preparation of their rectangles."""
+    """A pair of stores, and the preparation of its rectangles."""
 
     first: Store
     second: Store
@@ -129,7 +129,7 @@ class SlidePair:
         return RawPair(one, two, None)
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
-        """Return a delayed call of a function with a prepared rectangle; the task reads the rectangle."""
+        """Return a delayed call of a function with a prepared rectangle, which the task itself reads."""
         return later(_with_part)(function, self, region, *further)
 
     def part(self, region: Region) -> RawPair:
@@ -161,7 +161,7 @@ def _with_part(function: Callable[..., Any], pair: SlidePair, region: Region, *f
 def prepare_slides(
     first: Store, second: Store, preparing: Mapping[str, Any]
 ) -> tuple[SlidePair, NoiseModel | None, list[str], dict[str, Any]]:
-    """Prepare a pair of stores; return it with its noise, the notes of the preparation, and the settings.
+    """Prepare a pair of stores; return it with its noise, notes and settings.
 
     ``preparing`` are the arguments of ``prepare_pair``.
     """
@@ -196,7 +196,7 @@ Light = tuple[AnyArray, AnyArray, BoolArray]
 
 
 def _patches(pair: SlidePair, *grid: int) -> Light:
-    """Return patches on a grid, joined to one picture: both images, finite, and the mask of usable pixels."""
+    """Return both images as mosaics of patches, with zeros for NaN, and the mask of usable pixels."""
     places = patches_of(pair.shape, *grid)
     patches: Sequence[Light] = compute([pair.call(_light, place) for place in places])
     across = sum(place[0] == places[0][0] for place in places)

@@ -57,7 +57,7 @@ def photograph(name: str = "coffee") -> AnyArray:
 def demo_pair() -> tuple[AnyArray, AnyArray, FloatArray]:
     """Return (first, second, true sigma): a colour pair of 8 bits in which each image is sharper in some places.
 
-    Sigma grows from -2 px (first is blurrier) on the left to +2 px on the right, with a disc of +1.5 px.
+    Sigma increases from -2 px (first is blurrier) on the left to +2 px on the right, with a disc of +1.5 px.
     """
     image = photograph()[: SIZE[0], : SIZE[1]] / 255.0
     truth = np.where(synth.disc(SIZE, 1, 0) > 0, 1.5, synth.ramp(SIZE, -2.0, 2.0, axis=1))
@@ -90,8 +90,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
     maps: dict[str, BlurMap] = {}
     for done, method in enumerate(METHODS):
         start = time.perf_counter()
-        found = maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
-        seconds, error = time.perf_counter() - start, np.abs(found.sigma - truth)
+        blur_map = maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
+        seconds, error = time.perf_counter() - start, np.abs(blur_map.sigma - truth)
         rows.append(
             {
                 "method": method,
@@ -104,7 +104,9 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         if progress is not None:
             progress((done + 1) / len(METHODS))
     with filling(folder, force=force) as new:
-        write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # its values were blurred as light
+        write_image(
+            new / "first.png", first, tags=PictureTags(png_gamma=1.0)
+        )  # because the blur was applied to these values
         write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)

@@ -66,7 +66,7 @@ CAMERAS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper beside ours."""
+    """A number of the paper, and that of relblur."""
 
     what: str
     paper: str
@@ -80,8 +80,8 @@ class Section:
 
     key: str  #: fig1 ... table1
     title: str
-    paper_shows: str  #: content of the paper, in our words
-    finding: str  #: our result, a sentence or two
+    paper_shows: str  #: summary of the paper's content
+    finding: str  #: result of relblur, one or two sentences
     pictures: tuple[tuple[str, str], ...] = ()  #: files in the output folder, and their captions
     claims: tuple[Claim, ...] = ()
     tables: tuple[Table, ...] = ()

@@ -17,7 +17,7 @@ __all__ = ["DATA_SETS", "LAYOUTS", "PairFiles", "factors", "find_data_sets"]
 #: Names of the data sets in the paper.
 DATA_SETS = {"realmff": "Real MFF", "dpdd": "DPDD"}
 
-#: Width of the largest DPDD image in Table I, px; the other two have a half and a quarter of it.
+#: Width of the largest DPDD image in Table I, px; the other two are half and a quarter as wide.
 DPDD_WIDTH = 420
 
 LAYOUTS = (
@@ -64,7 +64,7 @@ def factors(data_set: str, width: int) -> tuple[int, ...]:
 
 
 def find_data_sets(data: Path) -> list[PairFiles]:
-    """Return the pairs in a folder and in its subfolders to a depth of two; an error lists the known layouts."""
+    """Return the pairs in a folder and two levels of subfolders; an error lists the supported layouts."""
     folders = (data, *sorted(data.glob("*/")), *sorted(data.glob("*/*/")))
     pairs = [pair for folder in folders for pair in _in_folder(folder, is_root=folder == data)]
     if not pairs:

@@ -99,22 +99,22 @@ def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[in
 
 
 def shown_pair(files: PairFiles) -> ShownPair:
-    """Estimate a pair at the largest resolution that Table I uses."""
+    """Estimate a pair at its largest resolution in Table I."""
     pair = read_pair(files.background, files.foreground)
     pair = pair.decimated(factors(files.data_set, pair.shape[1])[-3])
-    found = estimate_blur(pair, method="paper")
-    score = evaluate_pair(pair.first, pair.second, found, channel_axis=pair.channel_axis, held_out=False)
-    return ShownPair(f"{files.title} {files.name}, {pair.size}", files.data_set, pair, found, score)
+    blur_map = estimate_blur(pair, method="paper")
+    score = evaluate_pair(pair.first, pair.second, blur_map, channel_axis=pair.channel_axis, held_out=False)
+    return ShownPair(f"{files.title} {files.name}, {pair.size}", files.data_set, pair, blur_map, score)
 
 
 def show_architecture(folder: Path, shown: ShownPair) -> Section:
     """Draw Fig. 5 for a pair (I_B, I_F): sharper and less sharp sets, re-made sets, both errors."""
-    pair, found, score = shown.pair, shown.blur_map, shown.score
-    made = resynthesize(pair.first, pair.second, found, channel_axis=pair.channel_axis).clip(0, 1)
+    pair, blur_map, score = shown.pair, shown.blur_map, shown.score
+    made = resynthesize(pair.first, pair.second, blur_map, channel_axis=pair.channel_axis).clip(0, 1)
     images = {"B": photo(pair.first), "F": photo(pair.second)}
     panels = []
     for name, other, side in (("B", "F", 1), ("F", "B", -1)):
-        here = found.sharper == side
+        here = blur_map.sharper == side
         error, unblurred = ("e_second", "unblurred_e_second") if side == 1 else ("e_first", "unblurred_e_first")
         errors = f"e_{name} {getattr(score, error):.4f}, unblurred {getattr(score, unblurred):.4f}"
         panels += [
@@ -138,8 +138,8 @@ def show_architecture(folder: Path, shown: ShownPair) -> Section:
         "it. Between the two, e_B and e_F change places. The figure follows the first, Table I here the second.",
         pictures=(("fig5.png", "The sets of Fig. 5; points outside a set are white"),),
         claims=(
-            Claim("e_B / e_F as Fig. 5 has them", "0.021 / 0.025 (Table I)", f"{two} / {one}", "drawn here"),
-            Claim("e_B / e_F as section 6 has them", "the same", f"{one} / {two}", "Table I here"),
+            Claim("e_B / e_F by Fig. 5", "0.021 / 0.025 (Table I)", f"{two} / {one}", "drawn here"),
+            Claim("e_B / e_F by section 6", "the same", f"{one} / {two}", "Table I here"),
             _shares_claim("50% / 23% / 27%", score),
         ),
     )
@@ -158,12 +158,12 @@ def _shares_claim(paper: str, score: PairScore) -> Claim:
 
 def show_pair(folder: Path, shown: ShownPair) -> Section:
     """Draw Fig. 6 or 7 in the paper's layout."""
-    pair, found, score = shown.pair, shown.blur_map, shown.score
+    pair, blur_map, score = shown.pair, shown.blur_map, shown.score
     (key, camera, top), axis = _FIGURES[shown.data_set], pair.channel_axis
     panels = [Panel(title, getattr(pair, side)) for side, title in top.items()]
     panels += [
-        Panel("defocused regions of both", observed_blurrier(pair.first, pair.second, found, channel_axis=axis)),
-        Panel("the same, re-estimated", resynthesize(pair.first, pair.second, found, channel_axis=axis)),
+        Panel("defocused regions of both", observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)),
+        Panel("the same, re-estimated", resynthesize(pair.first, pair.second, blur_map, channel_axis=axis)),
     ]
     panels_picture(folder / f"{key}.png", panels, columns=2)
     stated = next(row for row in PAPER_TABLE if row.data_set == DATA_SETS[shown.data_set])
@@ -213,7 +213,7 @@ def show_table(pairs: Sequence[PairFiles], progress: Progress = lambda _: None) 
 
 
 def short_table(heading: str, rows: Sequence[TableRow], note: str = "") -> Table:
-    """Return a table of the paper's rows, with rows of ours below them."""
+    """Return a table of the rows of the paper, followed by these rows."""
     columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
     stated = []
     for row in PAPER_TABLE:

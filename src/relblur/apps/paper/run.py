@@ -21,7 +21,7 @@ from .theory import show_evaluation, show_framework, show_lens
 
 __all__ = ["PARTS", "Inputs", "reproduce"]
 
-#: Figures and tables in the order of the page, each with the data sets of which it needs at least one.
+#: Figures and tables in the order of the page; each needs at least one of its data sets.
 PARTS: dict[str, tuple[str, ...]] = {
     "fig1": (),
     "fig2": (),
@@ -32,12 +32,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fig6": ("realmff",),
     "fig7": ("dpdd",),
 }
-#: Files of a part that has other ones than its picture.
+#: Files of the parts that write more than one picture.
 _FILES = {"fig1": ("fig1.png", "fig1_maps.png", "fig1.csv"), "table1": ("table1.csv",)}
 
 
 class Inputs:
-    """The photographs of the paper's experiments.
+    """Photographs of the experiments.
 
     ``data`` is the folder with the data sets. One or two ``images`` replace the photographs of Figs. 1, 3 and 4.
     ``names`` select the pairs of Figs. 5 to 7; by default the first of each data set.
@@ -76,7 +76,7 @@ def reproduce(
 ) -> tuple[list[Section], list[str]]:
     """Write the paper's figures and tables and ``paper.html`` into a folder; return the sections and notes.
 
-    ``only`` names some of :data:`PARTS`; by default all are made for which there are data.
+    ``only`` selects :data:`PARTS`; the default is all parts whose data exist.
     """
     parts, notes = _parts(only, inputs)
     names = ["paper.html", *(name for part in parts for name in _FILES.get(part, (f"{part}.png",)))]

@@ -24,7 +24,7 @@ class _Panels:
     """Help that groups options by panel."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words after the command in the usage line."""
+        """Return the parts of the usage line after the name of the command."""
         arguments = (each for each in self.get_params(ctx) if each.param_type_name == "argument")  # type: ignore[attr-defined]
         names = [each.metavar or each.name.upper() for each in arguments]
         return [*names, "COMMAND ..." if isinstance(self, Group) else "[OPTIONS]"]
@@ -68,7 +68,7 @@ class Group(_Panels, TyperGroup):
     """The program, or a group of its commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a line for each command, by panel, in the order of their registration."""
+        """Write one line for each command, by panel, in the order of registration."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
@@ -93,7 +93,7 @@ class Group(_Panels, TyperGroup):
             return super().main(words, prog_name="relblur", standalone_mode=False) or 0
         except _ParserError as error:
             text = error.format_message()
-            if not text.startswith("Usage: "):  # otherwise it is the help of a command without arguments
+            if not text.startswith("Usage: "):  # otherwise the text is the help of a command without arguments
                 text = f"relblur: {text[:1].lower()}{' '.join(text.split()).rstrip('.')[1:]}"
                 if "unexpected extra" in text:
                     text += "; put patterns such as 'dir/*_near.png' and names with blanks in quotes"

@@ -1,7 +1,7 @@
-"""Print results to stdout, everything else to stderr, errors as one line; set the memory allocator of programs.
+"""Print results to stdout, messages to stderr, errors as one line; configure the memory allocator.
 
-Text is never interpreted as markup. Commands write their files before they print, so a closed or full stream loses no
-result. If a result cannot be printed, the program prints one line on stderr and exits with code 3.
+Text is never interpreted as markup. Commands write their files first, so a closed or full stream loses no result. If a
+result cannot be printed, the program prints one line on stderr and exits with code 3.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
 
 
 class UsageError(RelblurError):
-    """Raised if the given options do not fit together."""
+    """Raised if options contradict each other."""
 
 
 _debug = False
@@ -34,7 +34,7 @@ _printed: list[str] = []
 
 # Numbers of the parameters of glibc's mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
-#: Arrays larger than this (bytes) are freed at once, to keep the peak of large pictures low.
+#: Arrays larger than this (bytes) are freed at once, to limit the peak memory of large pictures.
 _LARGE = 32 * 2**20
 _NEVER = 2**31 - 1
 
@@ -138,7 +138,7 @@ def _explained(error: Exception) -> tuple[int, str]:
         return EXIT_USAGE, str(error)
     if isinstance(error, RelblurError):
         return EXIT_DATA, str(error)
-    if isinstance(error, OSError):  # such as no permission or a full disk
+    if isinstance(error, OSError):  # for example no permission, or a full disk
         where = "a file or the output cannot be written" if error.filename is None else error.filename
         return EXIT_DATA, f"{where}: {error.strerror or error}; check permissions and space"
     if isinstance(error, MemoryError):
@@ -180,7 +180,7 @@ def _repair_streams() -> None:
     for number in (0, 1, 2):
         try:
             os.fstat(number)
-        except OSError:  # the null device gets the lowest free number, this one; read-only, so that writes fail
+        except OSError:  # the null device gets this number, the lowest free one; read-only, so that writes fail
             os.open(os.devnull, os.O_RDONLY)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -189,7 +189,7 @@ def _repair_streams() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Keep the memory of freed arrays in the process; fresh pages cost a seventh of the time of an estimate.
+    """Keep freed memory in the process: requesting new pages takes a seventh of the time of an estimate.
 
     The setting holds for the whole process. Programs therefore call this function, the library does not. It has no
     effect without glibc.

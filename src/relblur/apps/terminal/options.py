@@ -1,4 +1,4 @@
-"""Define options of commands: those of the records in :mod:`relblur.base.options`, and those of several commands."""
+"""Options of commands: those of the records in :mod:`relblur.base.options`, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PictureFile = Annotated[Path, given("--output,-o", "PNG, JPEG, TIFF or NPY.", "F
 _CAMERA = given("--camera,-c", "Camera file; 'relblur camera' makes one.", "FILE")
 CameraFile = Annotated[Path, _CAMERA]
 AnyCameraFile = Annotated[Path | None, _CAMERA]
-_STORED = "The paper's setting: stored values; no alignment, exposure or decimation."
+_STORED = "As in the paper: stored values, no alignment, exposure or decimation."
 AsStoredOption = Annotated[bool, given("--as-stored", _STORED, panel=Preparing.PANEL)]
 JobsOption = Annotated[int, given("--jobs,-j", "Pairs in parallel.", "N", PROCESSES)]
 ProcessesOption = Annotated[int | None, given("--processes", "Processes on this machine.", "N", PROCESSES, min=1)]
@@ -117,7 +117,7 @@ def stored_values(preparing: Preparing) -> Preparing:
 
 
 def numbers(text: str, name: str, count: int | None = None, kind: type = float) -> list[Any]:
-    """Parse numbers such as ``0.8,3``; check how many there are if ``count`` is given."""
+    """Parse numbers such as ``0.8,3``; check their number if ``count`` is given."""
     try:
         values = [kind(part) for part in text.split(",")]
     except ValueError:

@@ -1,7 +1,7 @@
 """Read two live cameras as pairs of frames of light with OpenCV.
 
-Both cameras are grabbed one right after the other and decoded afterwards. Their queues hold one frame, so a pair is
-recent; frames in between are skipped. Cameras without a common trigger may be half a frame interval apart.
+Both frames are grabbed in immediate succession and then decoded. The queues contain one frame, so a pair is recent;
+frames between pairs are skipped. Cameras without a common trigger may be half a frame interval apart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MJPEG_LEVELS = 2.5
 
 
 class LiveCamera:
-    """A camera; ``number`` is the system's, ``linear`` and ``gamma`` are those of :func:`relblur.imread`.
+    """A camera with a number of the operating system; ``linear`` and ``gamma`` are those of :func:`relblur.imread`.
 
     ``open_camera`` returns an object like ``cv2.VideoCapture(number)``.
     """
@@ -48,7 +48,7 @@ class LiveCamera:
         self._curve: tuple[Curve, str] | None = None
         self._capture = (open_camera or cv2.VideoCapture)(number)
         if not self._capture.isOpened():
-            raise FileError(f"{self.name} cannot be opened; is it connected, free, and yours to use?")
+            raise FileError(f"{self.name} cannot be opened; check that it is connected, not in use, and permitted")
         self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self.rate = rate if 0 < rate < 1000 else USUAL_RATE  #: nominal, frames per second
@@ -74,7 +74,7 @@ class LiveCamera:
         return Frame(number, time_s, light, per_level * levels, self._lossy)
 
     def describe(self) -> str:
-        """Return the rate in one line; after the first frame also the tone curve."""
+        """Return the frame rate as text; after the first frame also the tone curve."""
         curve = "" if self._curve is None else f"; {self._curve[0].name} ({self._curve[1]})"
         return f"{self.rate:.4g} frames a second{curve}"
 

@@ -41,7 +41,7 @@ __all__ = ["Clip", "Frame", "import_av"]
 #: Rate of clips that do not state one, frames per second.
 USUAL_RATE = 25.0
 
-#: Interval at which the quantisation table of a Motion JPEG clip is read, frames.
+#: Interval between readings of the quantisation table of a Motion JPEG clip, frames.
 _TABLE_INTERVAL = 50
 
 #: Consecutive damaged packets after which a clip counts as ended.
@@ -82,7 +82,7 @@ def import_av() -> Any:
         import av
     except ImportError:
         raise MissingDependencyError("video files need PyAV; pip install 'relblur[video]'") from None
-    av.logging.set_level(av.logging.PANIC)  # errors are counted and reported by relblur
+    av.logging.set_level(av.logging.PANIC)  # relblur counts and reports errors
     return av
 
 
@@ -139,7 +139,7 @@ class Clip:
             ) from None
 
     def describe(self) -> str:
-        """Return codec and rate in one line; after the first frame also size and tone curve."""
+        """Return codec and frame rate as text; after the first frame also size and tone curve."""
         text = f"{self._codec.name}, {'lossless' if self.lossless else 'lossy'}, {self.rate:.4g} frames a second"
         if self.shape is None or self.curve is None:
             return text
@@ -158,7 +158,7 @@ class Clip:
             levels = 0.0 if self.lossless else self._levels_of(picture)
             noise = per_level * math.hypot(ROUNDING_LEVELS / 2 ** (bits_of(picture) - 8), levels)
             time_s = number / self.rate if picture.time is None else float(picture.time)
-            if time_s <= previous:  # a wrong time stamp: the frames are in order all the same
+            if time_s <= previous:  # ignore a wrong time stamp; the order of the frames is right
                 time_s = previous + 1 / self.rate
             yield Frame(number, time_s, light, noise, lossy=levels > 0)
             number, previous = number + 1, time_s
@@ -213,7 +213,7 @@ class Clip:
         return self.curve[0]
 
     def _image_file(self) -> StoredImage | None:
-        """Read the first of numbered image files as other commands do; return None for other clips."""
+        """Read the first of numbered image files like a photograph; return None for other clips."""
         if not self._container.format.name.endswith(("image2", "_pipe")):
             return None
         for number in range(5):  # FFmpeg accepts the numbers 0 to 4 for the first

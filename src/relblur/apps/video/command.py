@@ -47,7 +47,7 @@ def video(
     window: Annotated[int, given("--window", "Side of the window of neighbours, px, odd.", "N")] = WINDOW_WINDOW,
     max_sigma: Annotated[float, given("--max-sigma", "Largest blur of the search, px.", "NUMBER")] = MAX_SIGMA,
     smooth: Annotated[
-        float, given("--smooth", "Time over which maps are averaged where nothing moves, s; 0: off.", "S")
+        float, given("--smooth", "Time constant of averaging where nothing moves, s; 0: off.", "S")
     ] = 0.0,
     noise: Annotated[float | None, _NOISE] = None,
     start: Annotated[float, given("--start", "Leave out frames before this time, s.", "S")] = 0.0,
@@ -83,7 +83,7 @@ def video(
                 for writer in writers:
                     writer.put(measured)
                 run.add(measured)
-        run.refuse_none()
+        run.check_count()
         for writer in writers:
             writer.finish()
     summary = run.summary()
@@ -100,7 +100,7 @@ def _inputs(clips: list[Path] | None, alternate: Path | None, camera: tuple[int,
     if alternate is not None:
         return [alternate]
     if clips and len(clips) != 2:
-        raise UsageError(f"two clips are needed, NEAR and FAR, got {len(clips)}; --alternate takes one")
+        raise UsageError(f"name two clips, NEAR and FAR, got {len(clips)}; for one clip use --alternate")
     named: Any = clips or list(camera or ())
     if named[0] == named[1]:
         raise UsageError(f"{named[1]} is given twice; name two")
@@ -120,7 +120,7 @@ def _open(named: Path | int, linear: bool, gamma: float | None) -> Clip | LiveCa
 def _writers(
     stack: ExitStack, output: Path | None, maps: Path | None, run: _Run, force: bool
 ) -> list[ClipWriter | MapsWriter]:
-    """Return the writers of the requested files, which appear at the end of the stack."""
+    """Return the writers of the requested files; leaving ``stack`` completes the files."""
     from ...images.results import placing
     from .maps import MapsWriter
     from .side_by_side import ClipWriter
@@ -136,7 +136,7 @@ def _writers(
 
 
 class _Run:
-    """Pairs of frames of one source or two, and the figures of the pairs that were measured."""
+    """Pairs of frames from one or two sources, and the figures of the measured pairs."""
 
     def __init__(self, sources: list[Any], start_s: float, offset_s: float) -> None:
         from .cameras import LiveCamera, pairs_of_cameras
@@ -156,8 +156,8 @@ class _Run:
         elif near is far:
             self.pairs = pair_alternating(_from(near, start_s), 1 / self.rate)
         else:
-            moved = (replace(frame, time_s=frame.time_s + offset_s) for frame in far)
-            self.pairs = pair_by_time(_from(near, start_s), _from(moved, start_s), 0.5 / self.rate, self._dropped)
+            shifted = (replace(frame, time_s=frame.time_s + offset_s) for frame in far)
+            self.pairs = pair_by_time(_from(near, start_s), _from(shifted, start_s), 0.5 / self.rate, self._dropped)
 
     def add(self, measured: MeasuredFrame) -> None:
         """Add a measured pair."""
@@ -175,12 +175,11 @@ class _Run:
         self.count += 1
         self._seconds = time.perf_counter() - self._began
 
-    def refuse_none(self) -> None:
+    def check_count(self) -> None:
         """Raise an error if there was no pair."""
         if self.count == 0:
             raise UsageError(
-                "no two frames belong together in time; give the second clip's delay with --offset, "
-                "or an earlier --start"
+                "no two frames are near in time; give the second clip's delay with --offset, or an earlier --start"
             )
 
     def summary(self) -> dict[str, Any]:

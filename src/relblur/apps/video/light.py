@@ -40,7 +40,7 @@ __all__ = [
 #: Weights of linear red, green and blue in the brightness (ITU-R BT.709).
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 
-#: Prefixes of pixel formats: with the stored brightness as first plane, with colours, with grey.
+#: Pixel formats: prefixes for brightness as the first plane, for colours and for grey; excluded suffixes.
 _PLANAR = ("yuv4", "yuvj4", "yuva4", "gray", "nv12", "nv21", "nv16", "nv24")
 _COLOURS, _GREYS = ("gbr", "rgb", "bgr", "pal"), ("gray", "ya8", "ya16", "mono")
 _NOT_PLAIN = ("be", "f32le", "f16le")
@@ -70,12 +70,12 @@ _DELTA_AT = 16
 
 
 def bits_of(frame: Any) -> int:
-    """Return the bits of a value of a frame of PyAV."""
+    """Return the number of bits per value of a frame of PyAV."""
     return max(8, *(int(component.bits) for component in frame.format.components))
 
 
 def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
-    """Return range, bits and transfer of a frame without its pixels, for the choice of the tone curve.
+    """Return the encoding of a frame (range, bits, transfer), for the choice of the tone curve.
 
     ``transfer`` is the number of the transfer characteristics. It is ignored for TIFF, because FFmpeg's decoder states
     gamma 2.2 for every file.

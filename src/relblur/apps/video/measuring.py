@@ -28,7 +28,7 @@ from .smoothing import TemporalFilter
 
 __all__ = ["MeasuredFrame", "Settings", "VideoMeter"]
 
-#: Change of the noise (factor) at which a new stream is made, which takes about 10 ms.
+#: Change of the noise (factor) that requires a new stream, which takes about 10 ms.
 NOISE_FACTOR = 1.25
 
 
@@ -88,7 +88,7 @@ class VideoMeter:
     ----------
     settings : Settings
     notify : callable, optional
-        Called with a line about the motion and one about the exposure of the first pair.
+        Called with a message on the motion and one on the exposure of the first pair.
     """
 
     def __init__(self, settings: Settings | None = None, notify: Callable[[str], None] | None = None) -> None:
@@ -135,7 +135,7 @@ class VideoMeter:
         """Measure motion and exposure of the second frame."""
         usable = (first.light != TOP) & (second.light != TOP)
         if not usable.any():
-            raise AlignmentError("the frames are white all over; begin at a time with a picture, with --start")
+            raise AlignmentError("the frames are entirely white; choose a later --start")
         one, two = (frame.light[:, :, None] / np.float64(TOP) for frame in (first, second))
         motion = exposure = None
         if self.settings.align != "off":
@@ -143,7 +143,7 @@ class VideoMeter:
                 motion = find_motion(one, two, usable, model=self.settings.align)
             except AlignmentError as error:
                 raise AlignmentError(
-                    f"at frames {first.number} and {second.number}: {error}, or begin elsewhere with --start"
+                    f"at frames {first.number} and {second.number}: {error}, or choose another --start"
                 ) from None
             self._notify(f"alignment: {motion.describe(usable.shape)}")
             if motion.moves:

@@ -17,7 +17,7 @@ __all__ = ["Dropped", "pair_alternating", "pair_by_time"]
 
 @dataclass
 class Dropped:
-    """Frames of each source without a partner while both ran, and the largest time difference of a pair."""
+    """Numbers of unpaired frames of each source while both ran, and the largest time difference of a pair."""
 
     first: int = 0
     second: int = 0

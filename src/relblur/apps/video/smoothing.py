@@ -9,7 +9,7 @@ Q is proportional to R, so that the memory of the filter is the same time at all
 differs from the prediction by more than its error allows, the scene has moved, and the filter restarts at that pixel.
 
 Some errors are the same in successive frames, such as those of the model in a window or of texture that a codec has
-removed. They last as long as the scene stands still, and averaging does not reduce them. The share of R that varies
+removed. They persist while the scene does not move, and averaging does not reduce them. The share of R that varies
 between frames is measured from the differences of successive maps, and only this share is reduced.
 """
 

@@ -1,19 +1,19 @@
-"""``relblur view``: a page on this machine to look at a pair or a stack and its maps.
+"""``relblur view``: a viewer in the browser for a pair or a stack and its maps.
 
-``serve``       the server on 127.0.0.1: prints the address, runs until no page is open any more
+``serve``       the server on 127.0.0.1: prints its address, ends when no page is open
 ``guard``       access control: Host, Origin, the cookie of a one-time address, headers of every response
 ``routes``      requests of the page
-``session``     reads and measures what is looked at
-``content``     what a page shows, and all of it as JSON
-``files``       images and results: named, uploaded, the example
-``choices``     settings, their checks, and the command line with the same effect
-``workers``     processes that do the arithmetic and can be stopped
-``tasks``       the work of these processes
+``session``     the images shown: reading, measurement, results
+``content``     the state of the page, as a record and as JSON
+``files``       images and results: from the command line, uploaded, the example
+``choices``     settings, their checks, and the equivalent commands
+``workers``     worker processes
+``tasks``       the functions that these processes run
 ``planes``      maps and pictures as bytes, with units and colours
 ``inspection``  numbers of a pixel, a box, a line
 ``retouch``     strokes of a brush on the fused picture
-``exports``     files of the command line
-``static``      the page: ES modules, no build step, nothing from elsewhere
+``exports``     the files that the command line writes
+``static``      the page: ES modules, no build step, no external resources
 
-The browser's WebGL draws the page; charts are SVG.
+WebGL draws the maps; charts are SVG.
 """

@@ -1,4 +1,4 @@
-"""Settings that a page can change: their checks, and the command line with the same effect."""
+"""Settings of the page: their checks, and the equivalent commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...depth.psf import usual_psf
 __all__ = ["Choices", "DepthChoices", "commands", "form"]
 
 _FIELDS = {**option_fields(Depth), **option_fields(Stack), **option_fields(Estimating), **option_fields(Preparing)}
-#: Upper limits of the form; limits that depend on the images are checked where these are known.
+#: Upper limits of the form. Limits that depend on the images are checked when the images are read.
 _MOST = {"window": 101, "max_sigma": 100.0, "prefilter": 20.0, "decimate": 64}
 _PREPARING = ("align", "exposure", "linear", "decimate")
 
@@ -26,7 +26,7 @@ _PREPARING = ("align", "exposure", "linear", "decimate")
 @dataclass(frozen=True)
 class _Checked:
     def changed(self, values: Mapping[str, Any]) -> Self:
-        """Return these choices with some of them replaced by values of a form."""
+        """Return a copy with the values of a form."""
         if not isinstance(values, Mapping):
             raise InputError("settings must be a table of names and values")
         known = asdict(self)
@@ -38,7 +38,7 @@ class _Checked:
 
 @dataclass(frozen=True)
 class Choices(_Checked):
-    """How images are prepared and measured: options of ``relblur estimate``, ``stack`` and ``fuse``."""
+    """Preparation and measurement: options of ``relblur estimate``, ``stack`` and ``fuse``."""
 
     method: str = Estimating.method
     window: int = WINDOW_WINDOW
@@ -49,12 +49,12 @@ class Choices(_Checked):
     align: str = Preparing.align
     exposure: str = Preparing.exposure
     linear: bool = Preparing.linear
-    focus_m: tuple[float, ...] | None = None  #: of a stack, in the order of its images
+    focus_m: tuple[float, ...] | None = None  #: of a stack, in the order of the images
     prefer: str = Stack.prefer
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Arguments of :func:`relblur.estimate_stack`, and of :func:`relblur.prepare_pair` but for ``max_sigma``."""
+        """Arguments of :func:`relblur.estimate_stack`, and of :func:`relblur.prepare_pair` except ``max_sigma``."""
         return {name: getattr(self, name) for name in _PREPARING}
 
     @property
@@ -69,11 +69,11 @@ class Choices(_Checked):
         return {**chosen, "max_sigma": None if self.max_sigma == MAX_SIGMA else self.max_sigma}
 
     def words(self, names: Sequence[str]) -> list[str]:
-        """Return the options of a command for all choices but the usual ones."""
-        usual, words = Choices(), list[str]()
+        """Return the command-line options of all values that differ from the defaults."""
+        defaults, words = Choices(), list[str]()
         for name in names:
             value = getattr(self, name)
-            if value == getattr(usual, name):
+            if value == getattr(defaults, name):
                 continue
             if name == "focus_m":
                 words += ["--focus", ",".join(f"{each:g}" for each in value)]
@@ -84,7 +84,7 @@ class Choices(_Checked):
 
 @dataclass(frozen=True)
 class DepthChoices(_Checked):
-    """How depth of a pair is measured: options of ``relblur depth``."""
+    """Measurement of the depth of a pair: options of ``relblur depth``."""
 
     psf: str = Depth.psf
     prefilter: float = Depth.prefilter
@@ -104,7 +104,7 @@ class DepthChoices(_Checked):
 
 
 def form() -> dict[str, dict[str, Any]]:
-    """Return help text and words of every option of the page's forms, as the commands have them."""
+    """Return the help text and the choices of every option in the forms of the page."""
     names = (*asdict(Choices()), *asdict(DepthChoices()))
     known = {name: _FIELDS[name].metadata for name in names if name in _FIELDS}
     return {name: {"help": about["help"], "words": about["choices"]} for name, about in known.items()}
@@ -149,7 +149,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def commands(images: Sequence[str], choices: Choices, depth: DepthChoices | None = None) -> dict[str, str]:
-    """Return the commands that make the same results of the same files; depth of a pair has the exported camera."""
+    """Return the commands that give the same results; depth uses the exported camera file."""
     if len(images) != 2:
         words = choices.words((*_PREPARING, "focus_m", "prefer"))
         return {"stack": shlex.join(["relblur", "stack", *images, "-o", "result", *words])}
@@ -157,9 +157,9 @@ def commands(images: Sequence[str], choices: Choices, depth: DepthChoices | None
     found = {"estimate": shlex.join(["relblur", "estimate", *images, "-o", "result", *choices.words(names)])}
     if depth is not None:
         words = ["relblur", "depth", *images, "-c", "camera.toml", "-o", "result_depth", *choices.words(_PREPARING)]
-        usual = DepthChoices()
+        defaults = DepthChoices()
         for name in ("psf", "prefilter", "side"):
-            if getattr(depth, name) != getattr(usual, name):
+            if getattr(depth, name) != getattr(defaults, name):
                 words += [f"--{name}", f"{getattr(depth, name)}"]
         if depth.nearest_m is not None:
             words += ["--range", f"{depth.nearest_m:g},{depth.farthest_m:g}"]

@@ -1,4 +1,4 @@
-"""``relblur view``: look at images and their maps in a page."""
+"""``relblur view``: show images and their maps in the browser."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def view(
         typer.Argument(
             help="Two or more images, a folder of them, or one file of many planes; or a result: a folder, "
             "blur_map.npz, depth.npz, stack.npz.",
+            metavar="[IMAGES...]",
             show_default="an example",
         ),
     ] = None,
@@ -31,22 +32,21 @@ def view(
             "--camera",
             "-c",
             metavar="FILE",
-            help="Camera file, for depth; a stack's files then state their focus.",
+            help="Camera file, for depth; the files of a stack must then state their focus.",
             show_default=False,
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")] = 0,
     memory: Annotated[
-        float, typer.Option(metavar="GB", min=0.5, max=1e6, help="Most memory of a process that measures, GB.")
+        float, typer.Option(metavar="GB", min=0.5, max=1e6, help="Memory limit of each worker process, GB.")
     ] = VIEW_MEMORY_GB,
 ) -> None:
-    """Look at a pair or a stack and its maps in a page: zoom, compare, click on a pixel, change settings.
+    """Show a pair or a stack and its maps in the browser: zoom, compare, click on a pixel, change settings.
 
         relblur view near.jpg far.jpg
 
-    The page is served on this machine only, to the browser that opens the printed address first.
-    Ctrl-C ends it.
+    The page is served on this machine only. The printed address works once, for one browser. Ctrl-C ends the viewer.
     """
     require_viewer()
     from ...depth.camera import Camera
@@ -58,7 +58,7 @@ def view(
             raise UsageError(f"there is no {path}")
     found = open_paths(images) if images else None
     if camera is not None and not isinstance(found, Images):
-        raise UsageError("--camera goes with two images or a stack; a depth result has its camera with it")
+        raise UsageError("--camera is for two images or a stack; a depth result contains its camera")
     model = None if camera is None else Camera.load(camera)
 
     def opened(address: str) -> None:
@@ -69,16 +69,16 @@ def view(
 
 
 def require_viewer() -> None:
-    """Stop with one line where the page's server is not installed."""
+    """Raise an error if a package of the server is missing."""
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
         raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
 
 
 def announce_page(address: str, *, browser: bool) -> None:
-    """Print an address, and open it in a browser if wanted."""
+    """Print an address; open it in the browser if ``browser`` is true."""
     print_lines(address)
-    if browser:  # in a thread: some browsers return when they are closed
+    if browser:  # in a thread, because some browsers block until they are closed
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""What a page shows: images, the settings of their results, the results, and all of it as JSON."""
+"""State of the page: images, settings and results, and their description as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = ("first", "second", "fused", "index", "index_stderr", "height", "height
 
 @dataclass
 class Content:
-    """What pages show: images, the settings of their results, and the results."""
+    """State of the page: images, settings and results."""
 
     images: Images | None = None
     result_name: str = ""  #: of a saved result
@@ -40,26 +40,26 @@ class Content:
     painting: Painting | None = None
     planes: dict[str, shown.Plane] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)  #: of what workers keep
+    keys: dict[str, str] = field(default_factory=dict)  #: of the values that workers keep
     prepared_with: Choices = field(default_factory=Choices)
     is_final: bool = False
     depth_is_measured: bool = False
-    has_labels: bool = False  #: the fused picture follows labels of the user
-    patch: dict[str, Any] | None = None  #: the box of the fused picture that the last stroke has changed
+    has_labels: bool = False  #: the picture is fused by labels of the user
+    patch: dict[str, Any] | None = None  #: the box of the fused picture changed by the last stroke
     legend: list[dict[str, Any]] = field(default_factory=shown.flag_legend)
 
     def copy(self) -> Content:
-        """Return a copy with dictionaries of its own."""
+        """Return a copy that shares no dictionary."""
         return replace(self, planes=dict(self.planes), versions=dict(self.versions), keys=dict(self.keys))
 
     @property
     def measured(self) -> BlurMap | StackMap | None:
-        """The map that the fused picture follows."""
+        """The blur map or stack map."""
         return self.blur_map if self.stack is None else self.stack
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows and columns of the maps; of a preview before they are known."""
+        """Rows and columns of the maps, or of the preview until there is a map."""
         if self.pair is not None:
             return self.pair.shape
         if self.aligned is not None:
@@ -71,14 +71,14 @@ class Content:
 
     @property
     def factor(self) -> int:
-        """Pixels of the images for one of the map, on each axis."""
+        """Decimation factor: pixels of the images per pixel of the map, on each axis."""
         if self.pair is not None:
             return self.pair.factor
         return self.aligned.frames.factor if self.aligned is not None else 1
 
     @property
     def notes(self) -> list[str]:
-        """What was done to the images."""
+        """Notes of the preparation and the measurement."""
         if self.stack is not None:
             return [*self.stack.settings.get("notes", ()), *self.stack.settings.get("model_warnings", ())]
         if self.pair is not None:
@@ -86,11 +86,11 @@ class Content:
         return list(self.aligned.frames.notes) if self.aligned is not None else []
 
     def quantities(self) -> dict[str, shown.Quantity]:
-        """Return the maps that boxes and lines are about."""
+        """Return the maps for statistics of boxes and lines."""
         return shown.quantities_of(self.blur_map, self.depth_map, self.stack)
 
     def put(self, plane: shown.Plane, version: int) -> None:
-        """Add a plane or replace it, in the order in which pages list them."""
+        """Add or replace a plane; planes stay in the order of the page's list."""
         self.planes[plane.name] = plane
         self.versions[plane.name] = version
         if plane.name == "flags":
@@ -99,7 +99,7 @@ class Content:
         self.planes = {name: self.planes[name] for name in known}
 
     def about(self) -> dict[str, Any]:
-        """Return all that a page needs to know, without the maps themselves."""
+        """Return the state without the pixels, for JSON."""
         maker = next((each for each in (self.stack, self.blur_map, self.depth_map) if each is not None), None)
         height, width = self.shape
         depth, images = self.depth_map, self.images
@@ -147,7 +147,7 @@ class Content:
             return {}
         choices = self.choices
         if self.pair is not None and choices.max_sigma != self.prepared_with.max_sigma:
-            choices = replace(choices, decimate=self.pair.factor)  # the pair was not prepared again
+            choices = replace(choices, decimate=self.pair.factor)  # the pair keeps its resolution
         before = "relblur demo && " if self.images.kind == "example" else ""
         depth = self.depth_choices if self.camera is not None else None
         found = commands(self.images.in_commands, choices, depth)
@@ -155,5 +155,5 @@ class Content:
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinities by the word: JSON does not know them, and the camera reads it."""
+    """Replace infinity, which JSON lacks, by "inf", which :class:`Camera` accepts."""
     return {name: "inf" if value == float("inf") else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Files that the page offers: those of the command line, the fused picture with its strokes, its labels."""
+"""Files to download: those of the command line, the retouched picture and its labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZIP, CAMERA = "relblur.zip", "camera.toml"
 
 
 class Exports:
-    """Makes the files of what is shown when a browser fetches one of them, and keeps them until it changes."""
+    """Writes the result files at the first download, and again when the state has changed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -27,7 +27,7 @@ class Exports:
         self._one_at_a_time = asyncio.Lock()
 
     def names(self) -> list[str]:
-        """Return the names of all files; those of depth lie in a folder of their own."""
+        """Return the names of all files; files of depth are in the folder "depth"."""
         from ...report.full_size import RELATIVE_DEPTH
         from ...report.result_files import BLUR_FILES, DEPTH_FILES, stack_files
 
@@ -48,7 +48,7 @@ class Exports:
         return [*names, CAMERA] if now.camera is not None else names
 
     async def file(self, name: str) -> Path:
-        """Return the path of a file that a page requests by its name."""
+        """Return the path of the file with this name."""
         if name not in (ZIP, *self.names()):
             wait = "" if self._session.now.is_final else "; the map is not finished"
             raise FileError(f"there is no file {name[:60]!r} to export{wait}")
@@ -58,11 +58,11 @@ class Exports:
                 return await asyncio.to_thread(_zipped, folder)
         path = folder / name
         if not path.is_file():
-            raise FileError(f"{path.name} cannot be made of this map (see summary.json)")
+            raise FileError(f"{path.name} cannot be made from this map (see summary.json)")
         return path
 
     async def _made(self) -> Path:
-        """Return the folder of all files, made anew if what they are made of has changed."""
+        """Return the folder of all files; rewrite them if the results or the strokes have changed."""
         session, now = self._session, self._session.now
         strokes = () if now.painting is None else tuple(now.painting.strokes)
         key = f"{now.keys} {now.camera} {hash(strokes)}"
@@ -90,7 +90,7 @@ class Exports:
 
 
 def _write_saved(folder: Path, now: Any) -> None:
-    """Write maps that were opened as results."""
+    """Write maps that were opened from a saved result."""
     if now.stack is not None:
         for name in ("stack.npz", "stack.tif"):
             now.stack.save(folder / name)

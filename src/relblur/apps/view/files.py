@@ -1,4 +1,4 @@
-"""Images and results: named on the command line, sent by a page, or the example."""
+"""Images and results: from the command line, uploaded, or the example."""
 
 from __future__ import annotations
 
@@ -28,56 +28,56 @@ __all__ = ["EXAMPLE_CAMERA", "Images", "SavedResult", "TooLargeError", "example"
 
 _EXAMPLE = Path(__file__).parent / "example"
 
-#: The example is the demo's pair, -2 to +2 px of blur. This camera has such blur between 1 and 2 m, where it is in
-#: focus: k^2 (1/1 - 1/2)^2 = 2^2 px^2 with k = 4 px m, 16 px m of circle.
+#: Assumed camera for the demo's pair (blur -2 to +2 px): 2 px between its foci at 1 and 2 m, because
+#: k^2 (1/1 - 1/2)^2 = 2^2 px^2 with k = 4 px m, a circle of 16 px m.
 EXAMPLE_CAMERA = Camera(focal_length_mm=25.0, f_number=2.0, pixel_pitch_um=20.03, focus_first_m=1.0, focus_second_m=2.0)
 
-#: Bytes of one file that a page sends.
+#: Maximum size of an uploaded file, bytes.
 MOST_BYTES = 100_000_000
 _LONGEST_NAME, _LONGEST_STEM = 255, 80
 _RESULTS = ("blur_map.npz", "depth.npz", "stack.npz")
-#: Pictures beside a result that are shown with it.
+#: Pictures in a folder of results that are shown with the maps.
 _PICTURES = {"remade.png": "remade", "fused.png": "fused"}
 
 
 class TooLargeError(InputError):
-    """A file has more bytes than the server takes."""
+    """Raised if an upload exceeds the size limit."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """Image files of one scene, and what their owner calls them."""
+    """Image files of one scene, and their names for display."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
-    kind: str  #: "files" named on the command line, "upload", "example"
+    kind: str  #: "files" (from the command line), "upload" or "example"
 
     @property
     def is_pair(self) -> bool:
-        """Whether these are two images; otherwise a stack, perhaps in one file."""
+        """Whether these are two images. Otherwise they are a stack, perhaps in one file."""
         return len(self.paths) == 2
 
     @property
     def in_commands(self) -> tuple[str, ...]:
-        """Paths as a command line takes them."""
+        """Paths for the equivalent commands."""
         if self.kind == "example":
             return "relblur_demo/first.png", "relblur_demo/second.png"
         return self.names if self.kind == "upload" else tuple(map(str, self.paths))
 
     @property
     def title(self) -> str:
-        """What the page's heading shows."""
+        """Heading of the page."""
         count = len(self.names)
         return ", ".join(self.names) if count < 3 else f"{self.names[0]} to {self.names[-1]}, {count} images"
 
     def forget(self) -> None:
-        """Delete the files if a page sent them."""
+        """Delete the files if they are uploads."""
         if self.kind == "upload":
             for path in self.paths:
                 forget(path)
 
     def with_names(self, text: str) -> str:
-        """Return a message in one line that calls uploaded files as their owner does."""
+        """Return a message on one line, with the original names of uploaded files."""
         if self.kind != "files":
             for path, name in zip(self.paths, self.names, strict=True):
                 text = text.replace(str(path), name).replace(path.name, name)
@@ -91,18 +91,18 @@ class SavedResult:
     blur_map: BlurMap | None = None
     depth_map: DepthMap | None = None
     stack: StackMap | None = None
-    pictures: tuple[tuple[str, UInt8Array, int], ...] = ()  #: name, pixels, and these for one of the map
+    pictures: tuple[tuple[str, UInt8Array, int], ...] = ()  #: name, pixels, decimation factor of the map
     name: str = ""
 
 
 def example() -> Images:
-    """Return the demo's pair, which is part of the program."""
+    """Return the pair of the demo, stored in this package."""
     names = ("first.png", "second.png")
     return Images(tuple(_EXAMPLE / name for name in names), names, "example")
 
 
 def open_paths(paths: Sequence[Path], names: Sequence[str] = ()) -> Images | SavedResult:
-    """Return what paths contain: a result, or two or more images. ``names`` are those of uploaded files."""
+    """Return the result or the images at these paths. ``names`` are the original names of uploads."""
     kind = "upload" if names else "files"
     if len(paths) == 1:
         (path,), name = paths, names[0] if names else paths[0].name or str(paths[0])
@@ -135,7 +135,7 @@ def _saved(files: list[Path], name: str) -> SavedResult:
 
 
 def _pictures(folder: Path, shape: tuple[int, ...]) -> tuple[tuple[str, UInt8Array, int], ...]:
-    """Return 8-bit RGB pictures beside a result whose size is a multiple of its."""
+    """Return the 8-bit RGB pictures in a folder whose size is a multiple of ``shape``."""
     from ...images.images import read_image
     from ...plot.colours import photo
 
@@ -155,9 +155,9 @@ def _pictures(folder: Path, shape: tuple[int, ...]) -> tuple[tuple[str, UInt8Arr
 
 
 async def receive(chunks: AsyncIterator[bytes], announced: str | None, name: str, folder: Path) -> Path:
-    """Write an upload to a new folder in ``folder`` and return its path; a refused file leaves nothing.
+    """Write an upload to a new folder in ``folder`` and return its path; delete it if it is refused.
 
-    The file is called as its owner calls it, without characters that could lead elsewhere: results name their images.
+    The file keeps its name, because results contain the names of images; unsafe characters become ``_``.
     """
     stem, suffix = os.path.splitext(os.path.basename(name)[:_LONGEST_NAME])
     known = (*READ_SUFFIXES, *RAW_SUFFIXES, ".npz")
@@ -180,7 +180,7 @@ async def receive(chunks: AsyncIterator[bytes], announced: str | None, name: str
         if got == 0:
             raise FileError(f"{name} is empty; choose another file")
         if size is not None and got != size:
-            raise FileError(f"{name} broke off after {got} of {size} bytes; send it again")
+            raise FileError(f"{name} ended after {got} of {size} bytes; upload it again")
     except BaseException:
         forget(path)
         raise

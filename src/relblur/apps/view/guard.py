@@ -1,14 +1,14 @@
 """Access control of the page's server.
 
-The server listens on 127.0.0.1, where every program and every web page open in a browser can reach it. So
+The server listens on 127.0.0.1, where every local program and every web page in a browser can reach it. Therefore:
 
-* ``Host`` must be ours: a foreign name that was rebound to 127.0.0.1 gets 400;
-* requests that change something, and WebSockets, must come from our own page: ``Origin``, or 403;
-* reads that a foreign page started are refused if the browser reports it (``Sec-Fetch-Site``);
-* everything needs a random token, kept in a cookie that scripts cannot read and other sites cannot send. It is set by
-  an address that works once: what was printed in a terminal or kept in a history opens nothing later.
+* ``Host`` must be 127.0.0.1 or localhost, otherwise the status is 400 (DNS rebinding);
+* POST requests and WebSockets must have the ``Origin`` of the page, otherwise the status is 403;
+* reads that the browser marks as cross-site (``Sec-Fetch-Site``) are refused;
+* every request needs a random token in a cookie that scripts cannot read and other sites cannot send. An address that
+  works once sets the cookie, so a copy of it in a terminal or a history is useless.
 
-Every response forbids scripts, frames and connections of others.
+Every response forbids scripts, frames and connections of other origins.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Life of the cookie: a page may stay open over a working day.
+#: Life of the cookie, hours: a working day.
 COOKIE_HOURS = 12
-#: Requests that change nothing.
+#: Methods that change no state.
 _READS = ("GET", "HEAD")
 #: Path of one-time addresses.
-DOOR = "/open/"
+ONE_TIME_PATH = "/open/"
 
 _REFUSALS = {
     400: "This server answers to 127.0.0.1 and localhost only.",
-    403: "This page opens by the address that 'relblur view' printed, once. "
+    403: "The address that 'relblur view' printed opens this page once. "
     "Copy a fresh address from a page that is open ('?' and then 'new address'), or run 'relblur view' again.",
 }
 
 
 class Keys:
-    """The session's token, its end, and the addresses that hand it out once."""
+    """The token of the session, its expiry, and the one-time addresses."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.token = secrets.token_urlsafe(32)
-        self.cookie = f"relblur_{port}"  # cookies ignore ports: two viewers need two names
+        self.cookie = f"relblur_{port}"  # cookies ignore the port, so each viewer needs a name
         self._ends = time.monotonic() + COOKIE_HOURS * 3600
         self._once: set[str] = set()
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Values of ``Host`` that are ours."""
+        """Accepted values of ``Host``."""
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def new_address(self) -> str:
         """Return an address that opens the page once."""
         word = secrets.token_urlsafe(24)
         self._once.add(word)
-        return f"http://127.0.0.1:{self.port}{DOOR}{word}"
+        return f"http://127.0.0.1:{self.port}{ONE_TIME_PATH}{word}"
 
     def spend(self, word: str) -> bool:
-        """Return whether a word opens the page; each does so once."""
+        """Return whether a one-time word is valid, and invalidate it."""
         known = next((each for each in self._once if hmac.compare_digest(each.encode(), word.encode())), None)
         if known is None:
             return False
@@ -71,7 +71,7 @@ class Keys:
         return True
 
     def admits(self, header: str) -> bool:
-        """Return whether a ``Cookie`` header holds the token, and the session has not ended."""
+        """Return whether a ``Cookie`` header contains the token and the session has not expired."""
         try:
             found = SimpleCookie(header).get(self.cookie)
         except CookieError:
@@ -80,12 +80,12 @@ class Keys:
         return hmac.compare_digest(given.encode(), self.token.encode()) and time.monotonic() < self._ends
 
     def set_cookie(self) -> str:
-        """Return the header that hands the token to a browser."""
+        """Return the ``Set-Cookie`` header with the token."""
         return f"{self.cookie}={self.token}; Path=/; Max-Age={COOKIE_HOURS * 3600}; HttpOnly; SameSite=Strict"
 
 
 class Guard:
-    """An ASGI application around another one: refuses strangers, and adds headers to every response."""
+    """ASGI middleware: refuses foreign requests and adds headers to every response."""
 
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
@@ -107,28 +107,28 @@ class Guard:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one connection."""
+        """Handle one connection."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                there = {name for name, _ in message.get("headers", [])}
-                extra = [(name, value) for name, value in self._headers if name not in there]
+                present = {name for name, _ in message.get("headers", [])}
+                extra = [(name, value) for name, value in self._headers if name not in present]
                 message["headers"] = [*message.get("headers", []), *extra]
             await send(message)
 
         status = self._refusal(scope)
         if status is not None:
             await _refuse(scope, with_headers, status)
-        elif scope["type"] == "http" and scope["path"].startswith(DOOR):
+        elif scope["type"] == "http" and scope["path"].startswith(ONE_TIME_PATH):
             await self._open(scope, with_headers)
         else:
             await self._app(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope) -> int | None:
-        """Return the status that a stranger gets; None for our own page."""
+        """Return the status of a refusal, or None for an allowed request."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in headers if name == "host"]
         if len(hosts) != 1 or hosts[0].lower() not in self._keys.hosts:
@@ -138,15 +138,15 @@ class Guard:
         origin = values.get("origin")
         if origin != f"http://{hosts[0].lower()}" and (changes or origin is not None):
             return 403
-        at_the_door = scope["type"] == "http" and scope["path"].startswith(DOOR) and not changes
-        if values.get("sec-fetch-site", "none") not in ("same-origin", "none") and not at_the_door:
+        is_one_time = scope["type"] == "http" and scope["path"].startswith(ONE_TIME_PATH) and not changes
+        if values.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_one_time:
             return 403
-        return None if at_the_door or self._keys.admits(values.get("cookie", "")) else 403
+        return None if is_one_time or self._keys.admits(values.get("cookie", "")) else 403
 
     async def _open(self, scope: Scope, send: Send) -> None:
-        """Hand out the token, or refuse; a page that has it already is sent on."""
+        """Set the cookie and redirect to the page; without a valid word or cookie, refuse."""
         cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-        if self._keys.spend(scope["path"].removeprefix(DOOR)):
+        if self._keys.spend(scope["path"].removeprefix(ONE_TIME_PATH)):
             headers = [(b"location", b"/"), (b"set-cookie", self._keys.set_cookie().encode())]
         elif self._keys.admits(cookies):
             headers = [(b"location", b"/")]
@@ -159,10 +159,10 @@ class Guard:
 
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
     if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})  # before it is accepted: the server answers 403
+        await send({"type": "websocket.close", "code": 1008})  # closing before acceptance gives status 403
         return
     body = f"{_REFUSALS[status]}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"connection", b"close"))  # a body that follows is not read
+    headers.append((b"connection", b"close"))  # the body of the request is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

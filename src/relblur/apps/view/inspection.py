@@ -1,4 +1,4 @@
-"""Numbers of a pixel, a box or a line as the page shows them: curves, causes of flags, statistics, profiles."""
+"""Data of a pixel, a box or a line for the page: curves, causes of flags, statistics, profiles."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from .planes import Quantity, cut
 
 __all__ = ["box", "describe_pixel", "line", "pixel_of_stack"]
 
-#: Points of a line that the page draws.
+#: Maximum number of points of a profile.
 MOST_POINTS = 4000
-#: Half side of the area around a pixel that its detail energy depends on, px.
+#: Half side of the support of the detail energy, px.
 _AROUND = 16
 
 WHY = {
     Flag.INVALID: "A pixel here or within reach of the blur is NaN, hot, outside the other image or declared unusable.",
-    Flag.CLIPPED: "A pixel here or within reach of the blur is at the top of what its file can hold: light is missing.",
-    Flag.FLAT: "There is too little texture around this pixel: many blurs explain it equally well.",
+    Flag.CLIPPED: "A pixel here or within reach of the blur is at the maximum of its file format: light is missing.",
+    Flag.FLAT: "There is too little texture around this pixel: many values of blur fit equally well.",
     Flag.EQUAL: "Both images have the same local contrast, so neither is the sharper one.",
     Flag.NO_ROOT: "The curve does not reach the observed value; the nearest point of it was taken.",
-    Flag.AT_LIMIT: "The answer lies at the end of the searched range; the true value may lie beyond.",
-    Flag.FILLED: "The pixels around do not determine the value by themselves; it comes from farther away. "
-    "The error bar is the measure of trust.",
-    Flag.OUT_OF_RANGE: "This camera makes such a blur at no distance, so there is no depth.",
+    Flag.AT_LIMIT: "The value is at the limit of the search; the true value may be beyond it.",
+    Flag.FILLED: "The window around this pixel does not determine the value, which is filled from farther pixels. "
+    "Its standard error includes this.",
+    Flag.OUT_OF_RANGE: "No distance gives this blur with this camera, so there is no depth.",
 }
 
 
 def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, column: int) -> dict[str, Any]:
-    """Return the numbers of a pixel of a pair that are ready at once; curves are :func:`relblur.pixel_curve`'s."""
+    """Return value, flags and curves (:func:`relblur.pixel_curve`) of a pixel of a pair."""
     _check_place(blur_map.shape, row, column)
     s, stderr = (float(each[row, column]) for each in (blur_map.variance_difference, blur_map.variance_stderr))
     found: dict[str, Any] = {
@@ -97,7 +97,7 @@ def why(flags: int) -> list[dict[str, str]]:
 
 
 def _one_side(curve: PixelCurve, sharper: int) -> dict[str, Any]:
-    """Return the half of a curve on which the map's answer lies, by the size of the blur."""
+    """Return the half of a curve that contains the map's value, in increasing order of blur."""
     side = int(np.sign(curve.chosen)) if np.isfinite(curve.chosen) and curve.chosen else sharper
     first_is_sharper = side >= 0
     half = np.flatnonzero(curve.sigma >= 0 if first_is_sharper else curve.sigma < 0)
@@ -148,7 +148,7 @@ def _summary(quantity: Quantity, part: tuple[slice, slice]) -> dict[str, Any]:
     found = values[known]
     stderr = np.asarray(quantity.stderr[part], np.float64)[known]
     stderr = stderr[np.isfinite(stderr)]
-    places = max(1.0, found.size / quantity.window**2)  # independent ones: neighbours are correlated
+    places = max(1.0, found.size / quantity.window**2)  # independent values: pixels in a window are correlated
     return {
         **about,
         "mean": float(found.mean()),
@@ -162,7 +162,7 @@ def _summary(quantity: Quantity, part: tuple[slice, slice]) -> dict[str, Any]:
 
 
 def line(quantities: Mapping[str, Quantity], shape: tuple[int, ...], ends: tuple[int, int, int, int]) -> dict[str, Any]:
-    """Return each quantity and its standard error along a line (column, row, column, row), about a point a pixel."""
+    """Return each quantity and its standard error along a line (column, row, column, row), one point per pixel."""
     height, width = shape
     x0, y0, x1, y1 = (
         int(np.clip(value, 0, side - 1)) for value, side in zip(ends, (width, height, width, height), strict=True)
@@ -188,10 +188,10 @@ def line(quantities: Mapping[str, Quantity], shape: tuple[int, ...], ends: tuple
 
 
 def _with_gaps(values: AnyArray) -> list[float | None]:
-    """Return numbers to seven digits, None for NaN."""
+    """Return values with seven digits, None for NaN."""
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in values]
 
 
 def _plain(value: float) -> float | None:
-    """Return a number as JSON has it; None for NaN."""
+    """Return a number for JSON, None for NaN."""
     return value if math.isfinite(value) else None

@@ -1,6 +1,6 @@
-"""Pictures and maps as the page draws them: bytes, titles, units, colours and limits.
+"""Pictures and maps for the page: bytes, titles, units, colours and limits.
 
-Blur and its standard error in px follow from ``s`` and its own. The page derives them, so that a map travels once.
+The page derives sigma and its standard error (px) from ``s`` and its standard error, so only these are sent.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ __all__ = [
 ]
 
 _SCALES = ("blue_red", "viridis", "viridis_backwards", "magma", "cividis", "grey")
-#: Factor by which the sliders of logarithmic colours reach beyond the limits.
+#: Factor by which sliders of logarithmic scales extend beyond the limits of the colours.
 BEYOND = 30.0
 #: Name of the plane of opacities; pages do not list it.
 OPACITY = "opacity"
-#: Pixels from which limits of colours are estimated.
+#: Number of pixels from which limits of colours are estimated.
 _SAMPLE = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Bytes of one picture or map, and how to show them."""
+    """Pixels of a picture or map, and their display."""
 
     name: str
     title: str
     kind: str  #: "picture", "value", "flags"
-    data: AnyArray | None  #: None: the page derives it from ``sources``
+    data: AnyArray | None  #: None if the page derives it from ``sources``
     unit: str = ""
     scale: str = ""
     low: float = 0.0
@@ -61,16 +61,16 @@ class Plane:
     signed: bool = False
     ratio: bool = False  #: the colour scale is logarithmic
     sources: tuple[str, ...] = ()
-    factor: int = 1  #: pixels of this plane for one of the map, on each axis
+    factor: int = 1  #: pixels of this plane per pixel of the map, on each axis
 
     def about(self, version: int) -> dict[str, Any]:
-        """Return all but the bytes, as JSON has it."""
+        """Return all fields except the pixels, for JSON."""
         about = {name: value for name, value in vars(self).items() if name != "data"}
         shape = (0, 0) if self.data is None else self.data.shape
         return {**about, "version": version, "derived": self.data is None, "width": shape[1], "height": shape[0]}
 
     def bytes(self, box: tuple[int, int, int, int] | None = None) -> memoryview:
-        """Return the values in row order, little-endian; of a box (left, top, right, bottom) if one is given."""
+        """Return the pixels, or those of a box (left, top, right, bottom), in row order, little-endian."""
         assert self.data is not None
         part = self.data if box is None else self.data[box[1] : box[3], box[0] : box[2]]
         data = np.ascontiguousarray(part)
@@ -85,7 +85,7 @@ def picture(name: str, title: str, data: UInt8Array, factor: int = 1) -> Plane:
 
 
 def cut(blur_map: BlurMap, rows: slice, columns: slice) -> BlurMap:
-    """Return some rows and columns of a map."""
+    """Return part of a map."""
     return BlurMap(
         blur_map.variance_difference[rows, columns],
         blur_map.variance_stderr[rows, columns],
@@ -111,16 +111,16 @@ def map_planes(result: BlurMap | DepthMap | StackMap) -> list[Plane]:
 
 
 def opacity(result: BlurMap | DepthMap | StackMap) -> Plane | None:
-    """Return how faintly each pixel is drawn: filled pixels fade with their standard error."""
+    """Return the opacity of each pixel, which decreases with the standard error of filled pixels; None without any."""
     shares = MapView.of(result).opacity
     return None if shares is None else Plane(OPACITY, OPACITY, "flags", np.rint(255 * shares).astype(np.uint8))
 
 
 def _blur_planes(blur_map: BlurMap) -> list[Plane]:
     step = max(1, int(np.sqrt(blur_map.variance_difference.size / _SAMPLE)))
-    few = cut(blur_map, slice(None, None, step), slice(None, None, step))
-    sigma = _value("sigma", "relative blur", few.sigma, "sigma", "px")
-    stderr = _value("stderr", "standard error", few.sigma_stderr, "stderr", "px")
+    sample = cut(blur_map, slice(None, None, step), slice(None, None, step))
+    sigma = _value("sigma", "relative blur", sample.sigma, "sigma", "px")
+    stderr = _value("stderr", "standard error", sample.sigma_stderr, "stderr", "px")
     return [
         replace(sigma, data=None, sources=("s",)),
         replace(stderr, data=None, sources=("s", "s_stderr")),
@@ -135,7 +135,7 @@ def _both(name: str, title: str, values: FloatArray, stderr: FloatArray, kind: K
 
 
 def _value(name: str, title: str, values: AnyArray, kind: Kind, unit: str) -> Plane:
-    """Return a map with colours for nearly all of its values, and sliders that reach all of them."""
+    """Return a map with its colour scale; the range of the sliders includes all values."""
     data = np.asarray(values, np.float32)
     step = max(1, int(np.sqrt(data.size / _SAMPLE)))
     scale: ColourScale = scale_for(data[::step, ::step], kind)
@@ -143,7 +143,7 @@ def _value(name: str, title: str, values: AnyArray, kind: Kind, unit: str) -> Pl
     signed = scale.low < 0
     most = float(max(np.abs(known).max() if signed else known.max(), scale.high)) if known.size else scale.high
     least = -most if signed else float(min(scale.low, known.min())) if known.size else scale.low
-    if scale.logarithmic:  # a slider cannot reach zero, nor the distance of a point at infinity
+    if scale.logarithmic:  # zero and infinity have no position on a logarithmic slider
         least, most = max(least, scale.low / BEYOND), min(most, scale.high * BEYOND)
     limits = (scale.low, scale.high, least, most)
     return Plane(name, title, "value", data, unit, scale.name, *limits, signed, scale.logarithmic)
@@ -157,11 +157,11 @@ class Quantity:
     stderr: AnyArray
     unit: str
     title: str
-    window: int = 1  #: pixels closer than this are correlated
+    window: int = 1  #: side of the window, px; pixels within it are correlated
 
 
 def quantities_of(blur_map: BlurMap | None, depth_map: DepthMap | None, stack: StackMap | None) -> dict[str, Quantity]:
-    """Return the maps of which boxes, lines and the page's read-outs have numbers."""
+    """Return the maps for statistics of boxes and lines."""
     found: dict[str, Quantity] = {}
     if stack is not None:
         found["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
@@ -181,14 +181,14 @@ def quantities_of(blur_map: BlurMap | None, depth_map: DepthMap | None, stack: S
     return found
 
 
-def _window(settings: Mapping[str, Any], usual: int) -> int:
-    """Return the window that made a map; the usual one if its settings hold no such number."""
+def _window(settings: Mapping[str, Any], default: int) -> int:
+    """Return the window of a map from its settings, or the default without a valid one."""
     value = settings.get("window")
-    return value if isinstance(value, int) and 1 <= value < 10_000 else usual
+    return value if isinstance(value, int) and 1 <= value < 10_000 else default
 
 
 def colour_tables() -> dict[str, str]:
-    """Return every scale as 256 colours in hexadecimal, one after the other; ``flags`` has one for each value."""
+    """Return every scale as 256 colours in hexadecimal; ``flags`` has one for each value of the flags."""
     tables = {name: ColourScale(0.0, 1.0, name).colours.tobytes().hex() for name in _SCALES}
     return {**tables, "flags": flag_colours(np.arange(256, dtype=np.uint8)).tobytes().hex()}
 

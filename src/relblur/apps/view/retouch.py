@@ -1,4 +1,4 @@
-"""The fused picture and strokes of a brush that replace a region of it by one frame."""
+"""Retouching: brush strokes that replace a region of the fused picture by one frame."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Painting", "Stroke", "labels_with", "painted"]
 
 Box = tuple[int, int, int, int]
 
-#: Points of a stroke, strokes of a picture, largest radius in px: limits of what a page may send.
+#: Limits of requests: points of a stroke, strokes of a picture, radius in px.
 MOST_POINTS, MOST_STROKES, LARGEST_PX = 5000, 2000, 2000.0
-#: Memory of undo, bytes.
+#: Maximum memory of the undo history, bytes.
 _UNDO_BYTES = 400_000_000
-#: Standard deviation of the soft edge of the brush, as a share of its radius: the edge itself has weight 1/2.
+#: Standard deviation of the soft edge of the brush, as a fraction of its radius; the weight at the radius is 1/2.
 _SOFT = 0.2
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """A line of a round brush: place of the frame in the order of focus, radius and (x, y) points in px."""
+    """A stroke of a round brush: position of the frame in the order of focus, radius and (x, y) points in px."""
 
     frame: int
     radius: float
@@ -34,7 +34,7 @@ class Stroke:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any], frames: Sequence[int]) -> Stroke:
-        """Return the stroke that a page sent; ``frames`` are the places that exist."""
+        """Return the stroke in a request; ``frames`` are the valid positions."""
         frame, radius, points = form.get("frame"), form.get("radius"), form.get("points")
         if not isinstance(frame, int) or frame not in frames:
             raise InputError(f"frame must be one of {frames[0]} to {frames[-1]}, got {str(frame)[:40]!r}")
@@ -57,7 +57,7 @@ class Stroke:
         if left >= right or top >= bottom:
             return None
         drawn = np.zeros((bottom - top, right - left), np.uint8)
-        # Centres of pixels are at whole numbers in OpenCV, and at halves in the page.
+        # Centres of pixels are at integers in OpenCV, at half-integers in the page.
         line = np.rint(np.array((self.points[0], *self.points)) - (left + 0.5, top + 0.5)).astype(np.int32)
         cv2.polylines(drawn, [line.reshape(-1, 1, 2)], False, 255, max(1, round(2 * self.radius)))
         soft = cv2.GaussianBlur(drawn.astype(np.float32) / 255, (0, 0), max(0.3, _SOFT * self.radius))
@@ -71,7 +71,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def painted(
     light: AnyArray, strokes: Sequence[Stroke], frame_of: Callable[[int], AnyArray], progress: Progress
 ) -> AnyArray:
-    """Return a picture (H, W, C) with strokes on it; ``frame_of`` returns a frame at full size by its place."""
+    """Return a picture (H, W, C) with strokes; ``frame_of`` returns the frame at a position, at full size."""
     result = light.copy()
     for number, stroke in enumerate(strokes):
         _paint(result, stroke, frame_of(stroke.frame))
@@ -80,7 +80,7 @@ def painted(
 
 
 def labels_with(labels: AnyArray, strokes: Sequence[Stroke]) -> AnyArray:
-    """Return labels, the place of the frame of every pixel, with those of strokes."""
+    """Return labels (the position of the frame for every pixel) with strokes."""
     result = labels.copy()
     for stroke in strokes:
         found = stroke.weight(labels.shape)
@@ -102,16 +102,16 @@ def _paint(picture: AnyArray, stroke: Stroke, frame: AnyArray) -> Box | None:
 
 
 class Painting:
-    """The fused picture as a screen shows it, with strokes that can be undone."""
+    """The fused picture for display, with an undo history of strokes."""
 
     def __init__(self, light: AnyArray, shown: UInt8Array) -> None:
-        self.light = light  #: without strokes
+        self.light = light  #: fused picture without strokes
         self.shown = shown.copy()
         self.strokes: list[Stroke] = []
         self._before: list[tuple[Box, UInt8Array] | None] = []
 
     def paint(self, stroke: Stroke, frame: UInt8Array) -> Box | None:
-        """Add a stroke; return the box that has changed."""
+        """Add a stroke; return the changed box."""
         if len(self.strokes) >= MOST_STROKES:
             raise InputError(f"there are {MOST_STROKES} strokes; save the picture, or undo some")
         found = stroke.weight(self.shown.shape)
@@ -124,7 +124,7 @@ class Painting:
         return None if before is None else before[0]
 
     def undo(self) -> Box | None:
-        """Remove the last stroke; return the box that has changed."""
+        """Remove the last stroke; return the changed box."""
         if not self.strokes:
             raise InputError("there is no stroke to undo")
         if not self._before:

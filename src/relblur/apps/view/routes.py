@@ -1,4 +1,4 @@
-"""Requests of the page. Reads are GET; changes are POST, which the guard accepts from our own page alone."""
+"""Requests of the page: reads are GET, changes are POST, which :mod:`.guard` accepts only from the page itself."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from .session import Session
 __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
-#: Bytes of a form; a stroke of the brush has up to 5000 points.
+#: Maximum size of a form, bytes; a stroke has up to 5000 points.
 MOST_JSON = 262_144
-#: Files that a page sends before it opens them, and their bytes in all.
+#: Maximum number and total size (bytes) of uploads that are not opened yet.
 MOST_FILES, MOST_UPLOADED = 500, 8_000_000_000
-#: Points of a camera's chart.
+#: Number of points of the chart of a camera.
 CAMERA_POINTS = 60
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Json(Response):
-    """JSON of any numbers and any text."""
+    """A response in JSON, with null for numbers that are not finite."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return what is sent."""
+        """Return the body."""
         return as_json(content).encode()
 
 
 def _with_plain_errors(answer: Answer) -> Answer:
-    """Turn our errors into one line with a status."""
+    """Return errors as JSON: one line, with a status."""
 
     async def run(request: Request) -> Response:
         try:
@@ -78,7 +78,7 @@ def _with_plain_errors(answer: Answer) -> Answer:
 
 
 class Page:
-    """The requests of pages about one session."""
+    """The handlers of all requests."""
 
     def __init__(self, session: Session, keys: Keys) -> None:
         self.session = session
@@ -88,7 +88,7 @@ class Page:
         self._received: dict[str, tuple[Path, str]] = {}
 
     def routes(self) -> list[Any]:
-        """Return every address and its function."""
+        """Return the routes."""
         reads: dict[str, Answer] = {
             "/": self.index,
             "/static/{name}": self.static,
@@ -128,7 +128,7 @@ class Page:
         return Response(self._files["index.html"], media_type="text/html; charset=utf-8")
 
     async def static(self, request: Request) -> Response:
-        """Return one of the page's files; no path leads to others."""
+        """Return a file of the page by its name."""
         name = request.path_params["name"]
         if name not in self._files:
             raise FileError(f"there is no file {name[:60]!r}")
@@ -136,7 +136,7 @@ class Page:
         return Response(self._files[name], media_type=kind or "application/octet-stream")
 
     async def state(self, request: Request) -> Response:
-        """Return everything but the maps."""
+        """Return the state without the pixels."""
         self.session.last_seen = time.monotonic()
         return Json(self._state())
 
@@ -145,11 +145,11 @@ class Page:
         return Json(await asyncio.to_thread(colour_tables))
 
     async def form(self, request: Request) -> Response:
-        """Return help text and words of every option of the forms."""
+        """Return the help text and the choices of every option in the forms."""
         return Json(form())
 
     async def plane(self, request: Request) -> Response:
-        """Return the bytes of a picture or map, or of a box of it."""
+        """Return the pixels of a picture or map, or of a box of it."""
         name = request.path_params["name"]
         plane = self.session.now.planes.get(name)
         if plane is None or plane.data is None:
@@ -164,7 +164,7 @@ class Page:
         return Response(plane.bytes(part), media_type="application/octet-stream")
 
     async def frame(self, request: Request) -> Response:
-        """Return a frame of a stack in place, 8-bit RGB: small, or at full size."""
+        """Return an aligned frame of a stack as 8-bit RGB, small or at full size."""
         place, aligned = request.path_params["place"], self.session.now.aligned
         if "full" in request.query_params:
             data = await self.session.full_frame(place)
@@ -176,7 +176,7 @@ class Page:
         return Response(data.tobytes(), media_type="application/octet-stream")
 
     async def pixel(self, request: Request) -> Response:
-        """Return the numbers of a pixel and its curve."""
+        """Return the values and curves of a pixel."""
         column, row = _whole(request, "x", "y")
         now = self.session.now
         if now.stack is not None:
@@ -191,21 +191,21 @@ class Page:
         return Json(await asyncio.to_thread(describe, now.pair, now.blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
-        """Return mean, spread and plane of a box."""
+        """Return the statistics of a box."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
         quantities = await asyncio.to_thread(self.session.now.quantities)
         flags: Any = self.session.now.planes["flags"].data
         return Json(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
 
     async def line(self, request: Request) -> Response:
-        """Return a profile."""
+        """Return a profile along a line."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
         quantities = await asyncio.to_thread(self.session.now.quantities)
         shape = next(iter(quantities.values())).values.shape
         return Json(await asyncio.to_thread(line, quantities, shape, (x0, y0, x1, y1)))
 
     async def export(self, request: Request) -> Response:
-        """Return a file of the command line."""
+        """Return a result file."""
         name = request.path_params["name"]
         path = await self._exports.file(name)
         return FileResponse(path, filename=name.rpartition("/")[2], headers={"cache-control": "no-store"})
@@ -213,7 +213,7 @@ class Page:
     # -- changes ---------------------------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
-        """Take one file; return the name by which it is opened."""
+        """Receive a file; return its identifier."""
         sizes = [path.stat().st_size for path, _ in self._received.values() if path.exists()]
         if len(sizes) >= MOST_FILES or sum(sizes) > MOST_UPLOADED:
             raise TooLargeError(
@@ -221,25 +221,25 @@ class Page:
             )
         name = unquote(request.headers.get("x-file-name", "image.png"))
         path = await receive(request.stream(), request.headers.get("content-length"), name, self.session.folder)
-        word = path.parent.name
-        self._received[word] = (path, Path(name).name or path.name)
-        return Json({"id": word, "bytes": path.stat().st_size})
+        identifier = path.parent.name
+        self._received[identifier] = (path, Path(name).name or path.name)
+        return Json({"id": identifier, "bytes": path.stat().st_size})
 
-    def _take(self, words: Any) -> tuple[list[Path], list[str]]:
-        """Return paths and names of files that were sent; the others are deleted."""
+    def _take(self, identifiers: Any) -> tuple[list[Path], list[str]]:
+        """Return paths and names of the uploads with these identifiers; delete the others."""
         received, self._received = self._received, {}
-        wanted = words if isinstance(words, list) else []
-        known = [received.pop(word) for word in wanted if isinstance(word, str) and word in received]
+        requested = identifiers if isinstance(identifiers, list) else []
+        uploads = [received.pop(each) for each in requested if isinstance(each, str) and each in received]
         for path, _ in received.values():
             forget(path)
-        if not wanted or len(known) < len(wanted):
-            for path, _ in known:
+        if not requested or len(uploads) < len(requested):
+            for path, _ in uploads:
                 forget(path)
-            raise InputError("files must be a list of files that were sent; send them first")
-        return [path for path, _ in known], [name for _, name in known]
+            raise InputError("files must be a list of uploaded files; upload them first")
+        return [path for path, _ in uploads], [name for _, name in uploads]
 
     async def open(self, request: Request) -> Response:
-        """Look at files that were sent, or at the example."""
+        """Open uploaded files or the example."""
         form = await _json(request)
         if form.get("what") == "example":
             await self.session.open_example()
@@ -261,7 +261,7 @@ class Page:
         return Json({"opened": names})
 
     async def labels(self, request: Request) -> Response:
-        """Fuse by labels that were sent."""
+        """Fuse by uploaded labels."""
         paths, _ = self._take((await _json(request)).get("files"))
         await self.session.fuse_by_labels(paths[0])
         return Json(self._state())
@@ -277,12 +277,12 @@ class Page:
         return Json(self._state())
 
     async def settings(self, request: Request) -> Response:
-        """Measure again with other choices."""
+        """Change settings and measure again."""
         await self.session.change(await _json(request))
         return Json(self._state())
 
     async def camera(self, request: Request) -> Response:
-        """Return the distances that a camera can measure, while it is being typed."""
+        """Return the working range and the resolution of a camera."""
         model = Camera.from_dict(await _json(request), "the form")
         near, far = working_range_m(model)
         planes = [z for z in (model.focus_first_m, model.focus_second_m, near) if math.isfinite(z)]
@@ -293,7 +293,7 @@ class Page:
         )
 
     async def depth(self, request: Request) -> Response:
-        """Turn blur into depth, or measure it."""
+        """Convert the blur map to depth, or measure depth."""
         form = await _json(request)
         model = Camera.from_dict(form.get("camera", {}), "the form")
         await self.session.set_camera(model, form.get("choices", {}), measure=bool(form.get("measure")))
@@ -305,15 +305,15 @@ class Page:
         return Json(self._state())
 
     async def address(self, request: Request) -> Response:
-        """Return an address that opens the page once, for another browser."""
+        """Return a new one-time address, for another browser."""
         return Json({"address": self.keys.new_address()})
 
     async def socket(self, websocket: WebSocket) -> None:
-        """Send the state whenever it changes; messages of the page are ignored."""
+        """Send the state at every change; incoming messages are ignored."""
         await websocket.accept()
-        news = asyncio.Event()
-        news.set()
-        self.session.listeners.add(news)
+        changed = asyncio.Event()
+        changed.set()
+        self.session.listeners.add(changed)
 
         async def until_closed() -> None:
             while (await websocket.receive())["type"] != "websocket.disconnect":
@@ -322,24 +322,24 @@ class Page:
         closed = asyncio.create_task(until_closed())
         try:
             while not closed.done():
-                waiting = asyncio.create_task(news.wait())
+                waiting = asyncio.create_task(changed.wait())
                 await asyncio.wait({waiting, closed}, return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
-                if news.is_set():
-                    news.clear()
+                if changed.is_set():
+                    changed.clear()
                     self.session.last_seen = time.monotonic()
                     await websocket.send_text(as_json(self._state()))
-                    await asyncio.sleep(0.03)  # many small steps of progress become one message
+                    await asyncio.sleep(0.03)  # combine small steps of progress into one message
         except (WebSocketDisconnect, RuntimeError):
             pass
         finally:
             closed.cancel()
-            self.session.listeners.discard(news)
+            self.session.listeners.discard(changed)
             self.session.last_seen = time.monotonic()
 
 
 def build(session: Session, keys: Keys, on_start: Callable[[], None]) -> Guard:
-    """Return the whole application."""
+    """Return the application."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -359,14 +359,14 @@ async def _json(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(bytes(content) or b"{}", parse_int=_integer)
     except (ValueError, RecursionError):
-        raise InputError("what was sent is not JSON") from None
+        raise InputError("the request is not JSON") from None
     if not isinstance(found, dict):
-        raise InputError("what was sent is not a table of names and values")
+        raise InputError("the request is not a JSON object")
     return found
 
 
 def _integer(digits: str) -> int | float:
-    """Return a number of JSON; long ones as floats, which overflow to infinity."""
+    """Parse an integer of JSON; long ones as float, which may overflow to infinity."""
     return int(digits) if len(digits) < 16 else float(digits)
 
 

@@ -1,7 +1,7 @@
-"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or no page has been open for a while.
+"""The server of the viewer: on 127.0.0.1, until it is stopped or no page has been open for some time.
 
-The address is printed and both processes that do the arithmetic are started before the rest is loaded: a browser
-takes longer to start.
+Before it imports the other modules, it prints the address and starts both worker processes, because a browser needs
+time to start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_SOCKET_MESSAGE = 4096
 
 
 def serve(
-    what: Images | SavedResult | None,
+    source: Images | SavedResult | None,
     *,
     camera: Camera | None = None,
     port: int = 0,
@@ -40,7 +40,7 @@ def serve(
 ) -> None:
     """Show images, a saved result or (None) the example, until Ctrl-C or half an hour without a page.
 
-    ``opened`` is called with the address, which works once, as soon as it can be opened.
+    ``opened`` is called with the one-time address when the server accepts connections.
     """
     with listen(port) as listener:
         keys = Keys(listener.getsockname()[1])
@@ -52,7 +52,7 @@ def serve(
             from .session import Session
 
             session = Session(slow=workers[0], quick=workers[1])
-            server = make_server(session, keys, lambda: _start(session, server, what, camera))
+            server = make_server(session, keys, lambda: _start(session, server, source, camera))
             with contextlib.suppress(KeyboardInterrupt):
                 server.run(sockets=[listener])
         finally:
@@ -61,7 +61,7 @@ def serve(
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket on 127.0.0.1; port 0 is a free one."""
+    """Return a socket on 127.0.0.1; port 0 means any free port."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -69,12 +69,12 @@ def listen(port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise FileError(f"port {port} of 127.0.0.1 cannot be had: {error.strerror}; choose another --port") from None
+        raise FileError(f"port {port} of 127.0.0.1 cannot be opened: {error.strerror}; choose another --port") from None
     return listener
 
 
 def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> uvicorn.Server:
-    """Return a server of the page about a session; ``on_start`` is called in its loop."""
+    """Return the server of a session; ``on_start`` is called in its event loop."""
     import uvicorn
 
     from .routes import build
@@ -82,7 +82,7 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
     return uvicorn.Server(
         uvicorn.Config(
             build(session, keys, on_start),
-            log_level="error",  # anybody can cause warnings
+            log_level="error",  # any client can cause warnings
             access_log=False,
             server_header=False,
             ws="websockets-sansio",
@@ -92,15 +92,17 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
     )
 
 
-def _start(session: Session, server: uvicorn.Server, what: Images | SavedResult | None, camera: Camera | None) -> None:
-    """Open what is to be looked at, and end the server when no page is open."""
+def _start(
+    session: Session, server: uvicorn.Server, source: Images | SavedResult | None, camera: Camera | None
+) -> None:
+    """Open the images or the result, and end the server when no page is open."""
     from .files import Images
 
     async def begin() -> None:
-        if isinstance(what, Images):
-            await session.open_images(what, camera=camera)
-        elif what is not None:
-            await session.open_result(what, what.name)
+        if isinstance(source, Images):
+            await session.open_images(source, camera=camera)
+        elif source is not None:
+            await session.open_result(source, source.name)
         else:
             await session.open_example()
         await _expire(session, server, 60 * VIEW_EXPIRE_MINUTES)

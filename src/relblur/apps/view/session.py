@@ -1,7 +1,7 @@
-"""The images that are looked at: their origin, the results made of them, the work in progress.
+"""The session: images, their results, and the work in progress.
 
-Only a stage whose settings changed runs again. Images appear before their map. Every open page receives all of it.
-Stopped or failed work leaves the last finished result.
+Only the stages whose settings have changed run again. Images are shown before their map. All open pages show the same
+state. If work is stopped or fails, the last finished result is restored.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .workers import Worker
 
 __all__ = ["Session"]
 
-#: Frames at full size that are kept: the brush and the slider use one or two.
+#: Number of cached frames at full size: the brush and the slider use one or two.
 _FULL_FRAMES = 2
 _PICTURES = {"remade": "blurrier image, re-made", "fused": "sharp everywhere"}
 
 
 class Session:
-    """What pages show, and the two processes that make it."""
+    """State of all pages, and the two worker processes."""
 
     def __init__(self, quick: Worker, slow: Worker) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="relblur-view-"))
@@ -50,7 +50,7 @@ class Session:
         self.last_seen = time.monotonic()
         self.listeners: set[asyncio.Event] = set()
         self.now = Content()
-        self._finished = Content()  #: the last state that was whole
+        self._finished = Content()  #: the last finished state
         self._job: dict[str, Any] | None = None
         self._message: dict[str, str] | None = None
         self._version = 0
@@ -59,7 +59,7 @@ class Session:
         self.watch: asyncio.Task[None] | None = None  #: ends the server when no page is open
         self.quick, self.slow = quick, slow
 
-    # -- what pages see --------------------------------------------------------------------------------------
+    # -- state of pages --------------------------------------------------------------------------------------
 
     def announce(self) -> None:
         """Notify every open page."""
@@ -68,11 +68,11 @@ class Session:
             listener.set()
 
     def state(self) -> dict[str, Any]:
-        """Return all that a page needs to know, without the maps themselves."""
+        """Return the state without the pixels, for JSON."""
         return {**self.now.about(), "version": self._version, "job": self._job, "message": self._message}
 
     async def full_frame(self, place: int) -> UInt8Array:
-        """Return a frame in place at full size."""
+        """Return an aligned frame at full size."""
         aligned = self.now.aligned
         if aligned is None or place not in [frame.position for frame in aligned.frames.frames]:
             raise InputError(f"there is no frame {place} yet; wait until the images are aligned")
@@ -87,20 +87,20 @@ class Session:
     # -- requests of pages -----------------------------------------------------------------------------------
 
     async def open_example(self) -> None:
-        """Look at the example, with its camera."""
+        """Open the example, with its camera."""
         await self.open_images(example(), camera=EXAMPLE_CAMERA)
 
     async def open_images(self, images: Images, *, camera: Camera | None = None) -> None:
-        """Look at other images; if they cannot be read, the last finished result stays."""
+        """Open images; if they cannot be read, the last finished result is restored."""
         await self._stop()
         before = self.now.images
         if before is not None and before is not self._finished.images:
-            before.forget()  # they were never read
+            before.forget()  # uploads that were not read
         self.now = Content(images, choices=replace(self.now.choices, focus_m=None, prefer="any"), camera=camera)
         self._start(self._make())
 
     async def open_result(self, found: SavedResult, name: str) -> None:
-        """Look at maps that were saved: a file, or a folder of results."""
+        """Open a saved result."""
         await self._stop()
         self._forget_files()
         self.now = now = Content(result_name=name, choices=self.now.choices)
@@ -117,10 +117,10 @@ class Session:
         self._finish()
 
     async def change(self, values: Mapping[str, Any]) -> None:
-        """Measure again with other choices; stages that they do not concern are kept."""
+        """Change settings; repeat only the stages that depend on them."""
         choices = self.now.choices.changed(values)
         if self.now.images is None:
-            raise InputError("a saved result has no images that could be measured again; open the images")
+            raise InputError("a saved result contains no images to measure; open the images")
         await self._stop()
         now, before = self.now, self.now.prepared_with
         again = choices.reading != before.reading
@@ -135,14 +135,14 @@ class Session:
         self._start(self._make())
 
     async def set_camera(self, camera: Camera, choices: Mapping[str, Any], *, measure: bool) -> None:
-        """Turn the map of a pair into depth by a camera, or measure depth as ``relblur depth`` does."""
+        """Convert the map of a pair to depth, or measure depth as ``relblur depth`` does."""
         now = self.now
         depth_choices = now.depth_choices.changed(choices)
         arguments = depth_choices.arguments(camera)
         if now.blur_map is None and now.pair is None:
-            raise InputError("there is no pair whose depth could be measured; open one")
+            raise InputError("there is no pair to measure depth of; open one")
         if measure and now.pair is None:
-            raise InputError("a saved result has no images whose depth could be measured; open the pair")
+            raise InputError("a saved result contains no images to measure; open the pair")
         await self._stop()
         now.camera, now.depth_choices = camera, depth_choices
         if measure:
@@ -152,7 +152,7 @@ class Session:
             self._finish()
 
     async def fuse_by_labels(self, path: Path) -> None:
-        """Make the fused picture from labels, the place of a frame at every pixel."""
+        """Fuse by labels, the position of a frame for every pixel."""
         await self._stop()
         self._start(self._fuse(path))
 
@@ -181,7 +181,7 @@ class Session:
         self.announce()
 
     async def cancel(self) -> None:
-        """Stop the work; the last finished result stays."""
+        """Stop the work and restore the last finished result."""
         was_busy = self._job is not None
         await self._stop()
         if was_busy:
@@ -191,7 +191,7 @@ class Session:
         self.announce()
 
     async def close(self) -> None:
-        """End what runs and delete every file."""
+        """Stop all work and delete all files."""
         for task in (self.watch, self._task):
             if task is not None:
                 task.cancel()
@@ -200,18 +200,18 @@ class Session:
         self._delete_folder()
 
     def kept(self, *names: str) -> dict[str, tuple[str, Any]]:
-        """Return large values for a worker, each with the key by which it knows whether it has them."""
+        """Return large values for a worker, each with a key; the worker keeps a value until its key changes."""
         now = self.now
         light = None if now.painting is None else now.painting.light
         values = {name: light if name == "light" else getattr(now, name) for name in names}
         return {name: (now.keys.get(_KEYS.get(name, name), ""), value) for name, value in values.items()}
 
-    # -- making ----------------------------------------------------------------------------------------------
+    # -- work ------------------------------------------------------------------------------------------------
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         self._message = None
         self._task = asyncio.create_task(self._report(work))
-        self._task.add_done_callback(lambda _: work.close())  # it may be cancelled before it begins
+        self._task.add_done_callback(lambda _: work.close())  # if it is cancelled before it starts
         return self._task
 
     async def _report(self, work: Coroutine[Any, Any, None]) -> None:
@@ -227,19 +227,19 @@ class Session:
             self.announce()
 
     async def _stop(self) -> None:
-        while self._task is not None and not self._task.done():  # another request may have started one meanwhile
+        while self._task is not None and not self._task.done():  # another request may start a task during the wait
             self._task.cancel()
             await asyncio.wait({self._task})
-            self.slow.start()  # the next request finds a process that is ready
+            self.slow.start()  # so that the next request need not wait for it
         self._task = None
 
     def _finish(self) -> None:
-        """Note that what is shown is whole: stopped or failed work returns to it."""
+        """Store the state as finished, to be restored if later work is stopped or fails."""
         self._finished = self.now.copy()
         self.announce()
 
     def _restore(self) -> None:
-        """Return to the last finished result, unless other images have been read meanwhile."""
+        """Restore the last finished state, unless other images have been read since."""
         now, last = self.now, self._finished
         if now.is_final or not last.planes:
             return
@@ -249,7 +249,7 @@ class Session:
             self.now = last.copy()
 
     def _forget_files(self) -> None:
-        """Delete uploads of what was shown."""
+        """Delete the uploads of the current and the last finished state."""
         for images in {id(each): each for each in (self.now.images, self._finished.images) if each}.values():
             images.forget()
 
@@ -266,7 +266,7 @@ class Session:
         return report
 
     async def _make(self) -> None:
-        """Read the images if they are not, measure them and make their pictures."""
+        """Read the images if necessary, measure them and make the pictures."""
         images = self.now.images
         assert images is not None
         self.now.is_final = False
@@ -284,7 +284,7 @@ class Session:
         await self._fuse()
 
     async def _preview(self, images: Images) -> None:
-        """Show images as they are while they are read and aligned."""
+        """Show the images unaligned while they are being read and aligned."""
 
         def is_early() -> bool:
             return (
@@ -297,18 +297,18 @@ class Session:
             try:
                 data = await self.quick.run("preview", str(path), self.now.choices.linear) if is_early() else None
             except RelblurError:
-                return  # the slow process reports what is wrong
+                return  # the slow process reports the error
             if data is not None and is_early():
                 title = name if images.is_pair else images.names[0]
-                self._put(shown.picture(name, f"{title}, as it is", data))
+                self._put(shown.picture(name, f"{title}, not aligned", data))
                 self.announce()
 
     async def _measure_pair(self, images: Images) -> None:
         if self.now.pair is None:
             report = self._begin("reading and aligning the pair", None)
-            paths, wanted = [str(path) for path in images.paths], self.now.choices
-            pair, aligned = await self.slow.run("prepare", paths, wanted.preparing, progress=report)
-            self._accept_frames(aligned, wanted, pair)
+            paths, choices = [str(path) for path in images.paths], self.now.choices
+            pair, aligned = await self.slow.run("prepare", paths, choices.preparing, progress=report)
+            self._accept_frames(aligned, choices, pair)
         choices = self.now.choices
         report = self._begin(f"measuring blur, method {choices.method}")
         found = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=report)
@@ -317,15 +317,15 @@ class Session:
     async def _measure_stack(self, images: Images) -> None:
         count = len(images.paths)
         what = f"{count} images" if count > 1 else images.names[0]
-        report, wanted = self._begin(f"reading and aligning {what}"), self.now.choices
+        report, choices = self._begin(f"reading and aligning {what}"), self.now.choices
 
         def accept(aligned: Aligned) -> None:
-            self._accept_frames(aligned, wanted)
+            self._accept_frames(aligned, choices)
             if self._job is not None:
                 self._job["what"] = f"measuring {len(aligned.names)} frames"
             self.announce()
 
-        arguments = ([str(path) for path in images.paths], wanted.reading, wanted.focus_m, self.now.camera)
+        arguments = ([str(path) for path in images.paths], choices.reading, choices.focus_m, self.now.camera)
         found = await self.slow.run("stack", *arguments, progress=report, partial=accept)
         await self._accept_map(found)
 
@@ -334,7 +334,7 @@ class Session:
         try:
             if now.aligned is None or now.measured is None:
                 raise InputError("there is no map yet; wait until it is measured")
-            report = self._begin("making the picture that is sharp everywhere")
+            report = self._begin("fusing")
             path = None if labels is None else str(labels)
             keep = self.kept("aligned", "measured")
             light, picture = await self.slow.run("fuse", now.choices.prefer, path, keep=keep, progress=report)
@@ -360,12 +360,12 @@ class Session:
         side = "front" if now.depth_choices.side == "front" else "behind"
         return blur_to_depth(now.blur_map, now.camera.decimated(now.factor), side=side)
 
-    # -- accepting -------------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------
 
-    def _accept_frames(self, aligned: Aligned, wanted: Choices, pair: ComparablePair | None = None) -> None:
+    def _accept_frames(self, aligned: Aligned, choices: Choices, pair: ComparablePair | None = None) -> None:
         self._clear()
         now = self.now
-        now.pair, now.aligned, now.prepared_with = pair, aligned, wanted
+        now.pair, now.aligned, now.prepared_with = pair, aligned, choices
         now.keys |= {"pair": secrets.token_hex(8), "aligned": secrets.token_hex(8)}
         if pair is not None:
             for name, data in zip(("first", "second"), aligned.pictures, strict=True):
@@ -411,7 +411,7 @@ class Session:
         self.now.put(plane, self._version)
 
     def _clear(self) -> None:
-        """Forget all results of the images, and the images that were shown before."""
+        """Delete all results of the images, and the images of the last finished state."""
         now, last = self.now, self._finished.images
         if last is not None and last is not now.images:
             last.forget()
@@ -420,5 +420,5 @@ class Session:
         self._message = None
 
 
-#: Values that share a key with others.
+#: Values whose key has another name.
 _KEYS = {"blur_map": "map", "measured": "map"}

@@ -1,4 +1,4 @@
-"""Work of the worker processes. Every function takes ``progress``; its result is sent back to the server."""
+"""Functions that the worker processes run; every result is sent to the server."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LABELS", "Aligned"]
 
-#: Side of the picture that is shown while images are read, px; values of an image whose tone curve is a table.
+#: Side of the preview, px; number of values above which the tone curve for display is a table.
 _PREVIEW_PX, _LARGE = 1000, 6_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """Frames in place, their small copies as a screen shows them, and their names."""
+    """Aligned frames, small copies for display, and their names."""
 
     frames: Frames
     pictures: tuple[UInt8Array, ...]
@@ -45,7 +45,7 @@ class Aligned:
 
     @classmethod
     def of(cls, frames: Frames) -> Aligned:
-        """Return frames with their pictures."""
+        """Return frames with small copies for display."""
         from ...plot.colours import white_of
 
         smalls = [frame.small for frame in frames.frames]
@@ -55,7 +55,7 @@ class Aligned:
 
 
 def preview(path: str, linear: bool, *, progress: Progress) -> UInt8Array:
-    """Return a reduced image with its stored values."""
+    """Return a reduced image for display."""
     import cv2
 
     from ...images.planes import is_stack_file, open_stack
@@ -73,7 +73,7 @@ def preview(path: str, linear: bool, *, progress: Progress) -> UInt8Array:
 def prepare(
     paths: Sequence[str], preparing: Mapping[str, Any], *, progress: Progress
 ) -> tuple[ComparablePair, Aligned]:
-    """Read two files and make them comparable; return their frames at full size, too."""
+    """Return the prepared pair of two files, and its aligned frames."""
     from ...photo.pipeline import prepare_pair
 
     pair = prepare_pair(paths[0], paths[1], **preparing)
@@ -83,7 +83,7 @@ def prepare(
 
 
 def read(paths: Sequence[str], names: Sequence[str], *, progress: Progress) -> SavedResult:
-    """Read a result."""
+    """Read a saved result."""
     found = open_paths([Path(path) for path in paths], names)
     assert isinstance(found, SavedResult)
     return found
@@ -107,7 +107,7 @@ def stack(
     *,
     progress: Reporter,
 ) -> StackMap:
-    """Return the map that ``relblur stack`` makes, without its picture; send the aligned frames before."""
+    """Return the map that ``relblur stack`` makes, without the fused picture; send the aligned frames first."""
     from ...stacks.estimate import estimate_stack
 
     images = stack_images(paths[0] if len(paths) == 1 else list(paths), Preparing(**reading), Stack(focus_m=focus_m))
@@ -127,7 +127,7 @@ def remake(white: float, *, pair: ComparablePair, blur_map: BlurMap, progress: P
 def fuse(
     prefer: str, labels: str | None, *, aligned: Aligned, measured: BlurMap | StackMap, progress: Progress
 ) -> tuple[AnyArray, UInt8Array]:
-    """Return the fused picture at full size, as light and as a screen shows it; by labels if their file is given."""
+    """Return the fused picture at full size, as light and for display; by labels if their file is given."""
     from ...stacks.fuse import fuse_by_detail, fuse_by_labels, prefer_at_outlines
 
     frames = aligned.frames
@@ -140,7 +140,7 @@ def fuse(
 
 
 def frame(position: int, *, aligned: Aligned, progress: Progress) -> UInt8Array:
-    """Return a frame in place at full size as a screen shows it."""
+    """Return an aligned frame at full size, for display."""
     frames = aligned.frames
     chosen = next(each for each in frames.frames if each.position == position)
     return _shown(frames.full(chosen)[0], frames.is_light, aligned.white)
@@ -152,7 +152,7 @@ def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: Comparabl
     from ...depth.estimate import estimate_depth
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of sizes; the page reports the memory's limit itself
+        warnings.simplefilter("ignore", UserWarning)  # about memory, for which the page has its own message
         found = estimate_depth(pair, camera, progress=progress, **choices)
     refuse_empty_map(found.depth_m, found.flags)
     return found
@@ -200,7 +200,7 @@ def export(
         write_depth_files(target / "depth", pair, depth_map)
 
 
-#: File of labels: the place of a frame in the order of focus at every pixel.
+#: File of labels: for every pixel the position of a frame in the order of focus.
 LABELS = "labels.tif"
 
 
@@ -223,18 +223,18 @@ def _labels(path: str) -> AnyArray:
 
     labels = read_image(path)
     if labels.ndim != 2 or labels.dtype.kind not in "ui":
-        raise InputError(f"{path} holds {labels.dtype} of shape {labels.shape}; labels are grey whole numbers")
+        raise InputError(f"{path} has {labels.dtype} values of shape {labels.shape}; labels are (H, W) integers")
     return labels
 
 
 def _reader(frames: Frames) -> Callable[[int], AnyArray]:
-    """Return a function that reads a frame at full size by its place; it keeps two."""
+    """Return a function that reads the frame at a position, at full size; it caches two."""
     by_place = {frame.position: frame for frame in frames.frames}
     return lru_cache(2)(lambda place: frames.full(by_place[place])[0])
 
 
 def _shown(image: AnyArray, is_light: bool, white: float) -> UInt8Array:
-    """Return an image as 8-bit RGB for a screen."""
+    """Return an image as 8-bit RGB for display."""
     from ...plot.colours import to_look_at
 
     if is_light and image.size > _LARGE:  # by a table of square roots, whose steps are finer than those of 8 bits

@@ -1,7 +1,7 @@
-"""Processes that do the arithmetic: one for short answers, one for long work that can be stopped.
+"""Worker processes: one for short tasks, one for long tasks that can be stopped.
 
-A process is stopped by ending it, which frees its cores whatever library it is in. Another one replaces it. The system
-limits its memory, so that images that are too large end in a message.
+A task is stopped by ending its process, which also interrupts the libraries. A new process replaces it. The operating
+system limits its memory, so images that are too large cause an error message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Worker", "WorkerError"]
 
 
 class WorkerError(RelblurError):
-    """A task failed; the text is for the person at the page."""
+    """Raised if a task fails; the page shows the text."""
 
 
 class _Call(NamedTuple):
@@ -33,7 +33,7 @@ def _ignore(_: Any) -> None:
 
 
 class Worker:
-    """A child process that runs the functions of :mod:`relblur.apps.view.tasks`, one after the other."""
+    """A child process that runs the functions of :mod:`relblur.apps.view.tasks` one at a time."""
 
     def __init__(self, memory_bytes: int, *, stoppable: bool) -> None:
         self._memory = memory_bytes
@@ -41,23 +41,23 @@ class Worker:
         self._number = 0
         self._calls: dict[int, _Call] = {}
         self._child: Child | None = None
-        self._unheard: Child | None = None  #: a process without a listening thread
+        self._unread: Child | None = None  #: a process whose messages no thread reads yet
         self._held: dict[str, str] = {}
-        self._sending = ThreadPoolExecutor(1)  # large messages, in the order of the calls
+        self._sending = ThreadPoolExecutor(1)  # sends large messages in the order of the calls
 
     @property
     def pid(self) -> int | None:
-        """Number of the process, if there is one."""
+        """Identifier of the process; None if it does not run."""
         return self._child.pid if self._child is not None else None
 
     def start(self) -> None:
         """Start the process, unless it runs."""
         if self._child is None or not self._child.is_alive():
-            self._child = self._unheard = Child()
+            self._child = self._unread = Child()
             self._held = {}
 
     def stop(self) -> None:
-        """End the process now; other calls of it fail."""
+        """End the process; all other calls fail."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()
@@ -71,22 +71,23 @@ class Worker:
         progress: Callable[[float], None] = _ignore,
         partial: Callable[[Any], None] = _ignore,
     ) -> Any:
-        """Run a task and return its answer; cancelling this call stops a stoppable process.
+        """Run a task and return its result; cancelling this call ends a stoppable process.
 
-        ``keep`` names large values that the task takes by keyword, each with a key. A value whose key the process has
-        is not sent again.
+        ``keep`` contains large keyword arguments of the task, each with a key. A value is sent only if its key has
+        changed.
         """
         self.start()
         loop = asyncio.get_running_loop()
-        if self._unheard is not None:
-            threading.Thread(target=self._listen, args=(self._unheard, loop), daemon=True).start()
-            self._unheard = None
+        if self._unread is not None:
+            threading.Thread(target=self._listen, args=(self._unread, loop), daemon=True).start()
+            self._unread = None
         child = self._child
         assert child is not None
         self._number += 1
         number, keep = self._number, keep or {}
         future: asyncio.Future[Any] = loop.create_future()
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints it if unused
+        # Without this call asyncio prints exceptions that nothing retrieves.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._calls[number] = _Call(future, progress, partial)
         try:
             new = {name: value for name, (key, value) in keep.items() if self._held.get(name) != key}
@@ -95,7 +96,7 @@ class Worker:
             try:
                 await loop.run_in_executor(self._sending, child.send, *message)
             except (OSError, ValueError):
-                raise WorkerError("the process that does the arithmetic has ended; try again") from None
+                raise WorkerError("the worker process has ended; try again") from None
             return await future
         except asyncio.CancelledError:
             if self._stoppable and self._child is child:
@@ -105,19 +106,19 @@ class Worker:
             self._calls.pop(number, None)
 
     def _listen(self, child: Child, loop: asyncio.AbstractEventLoop) -> None:
-        """Pass messages of a process to the loop, in a thread of its own, until the process or the loop ends."""
+        """Pass messages of a process to the event loop until either ends; runs in a thread."""
         try:
             while True:
                 try:
                     message = child.receive()
                 except EOFError:
-                    loop.call_soon_threadsafe(self._lost, child)
+                    loop.call_soon_threadsafe(self._on_end, child)
                     return
-                loop.call_soon_threadsafe(self._hear, *message)
+                loop.call_soon_threadsafe(self._handle, *message)
         except RuntimeError:  # the event loop is closed
             return
 
-    def _hear(self, number: int, kind: str, value: Any) -> None:
+    def _handle(self, number: int, kind: str, value: Any) -> None:
         call = self._calls.get(number)
         if call is None or call.future.done():
             return
@@ -136,8 +137,8 @@ class Worker:
         text = " ".join(str(error).split())
         return f"unexpected {text}" if isinstance(error, ChildError) else text
 
-    def _lost(self, child: Child) -> None:
-        """Forget a process that has ended by itself: the system ended it, or a library failed."""
+    def _on_end(self, child: Child) -> None:
+        """Handle the unexpected end of a process, by the operating system or a failing library."""
         if child is not self._child:
             return
         self._child = None
@@ -150,14 +151,14 @@ class Worker:
                 call.future.set_exception(WorkerError(text))
 
 
-#: In a worker: large values by the names under which tasks take them.
+#: In a worker: large values, by the names of the arguments of tasks.
 _kept: dict[str, Any] = {}
 
 
 def _work_on(
     task: str, arguments: tuple[Any, ...], names: tuple[str, ...], new: dict[str, Any], progress: Reporter
 ) -> Any:
-    """Run a task in the worker, with new values and those that it has."""
+    """Run a task in the worker, with new and kept values."""
     from . import tasks
 
     _kept.update(new)

@@ -1,4 +1,4 @@
-// Talking to the server: JSON, bytes, files with progress, and the state whenever it changes.
+// Requests to the server: JSON, bytes, uploads with progress, and the state at every change.
 
 export class ServerError extends Error {}
 
@@ -8,7 +8,7 @@ async function answer(response) {
   try {
     text = (await response.json()).error ?? text;
   } catch {
-    // Not ours: a refusal in plain text.
+    // A refusal of the guard is plain text, not JSON.
   }
   throw new ServerError(text);
 }
@@ -24,7 +24,7 @@ export async function post(path, body = {}) {
   return (await answer(await fetch(path, content).catch(lost))).json();
 }
 
-// Returns the name by which the server opens the file.
+// Uploads a file; returns its identifier.
 export function upload(file, onShare) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -43,7 +43,7 @@ export function upload(file, onShare) {
   });
 }
 
-// Calls onState with every state, onLost(true) when the server is gone and onLost(false) when it is back.
+// Calls onState with every state, onLost(true) when the connection is lost and onLost(false) when it is restored.
 export function follow(onState, onLost) {
   let wait = 300;
   const connect = () => {

@@ -10,7 +10,7 @@ function node(kind, attributes, text) {
   return made;
 }
 
-// Round values between two others, at most about `most`.
+// Returns about `most` round values between two limits.
 export function ticks(low, high, most = 5) {
   const rough = (high - low) / most;
   if (!(rough > 0) || !Number.isFinite(rough)) return [];
@@ -83,7 +83,7 @@ function draw(svg, s, px, py) {
   if (s.kind === "up") svg.append(node("line", { y1: -1e4, y2: 1e4, x1: px(s.x), x2: px(s.x), ...line, "stroke-width": 1.3 }));
 }
 
-// A rule under the pointer with the values of the lines there.
+// Shows a vertical rule at the pointer, with the values of the lines.
 function follow(svg, series, px, py, [x0, x1]) {
   const lines = series.filter((s) => s.kind === "line" && s.label);
   if (!lines.length) return;

@@ -1,4 +1,4 @@
-// The scene in space: every pixel with a depth is a point. Without a depth the map of a pair or a stack is a relief.
+// The 3-D view: every pixel with a depth is a point. Without depth, the map of a pair or a stack is shown as a relief.
 
 import { Points, pointsOf } from "./points.js";
 import { about, isHere, rgbAt, store, valueOf } from "./values.js";
@@ -12,10 +12,10 @@ export class Cloud extends Points {
     this.colourBy = "photo";
   }
 
-  // The map that the points lie on: a depth in metres, or heights, frames and blur whose scale is arbitrary.
+  // The map for the positions of the points: depth in metres, or heights, frames or blur with an arbitrary scale.
   get source() { return ["depth", "height", "index", "sigma"].find((name) => about(name) && isHere(about(name))); }
 
-  // Builds the points anew; false if there is no map.
+  // Rebuilds the points; returns false if there is no map.
   load(focal) {
     const { source } = this, { width, height } = store;
     if (!source) this.show(null);
@@ -34,7 +34,7 @@ export class Cloud extends Points {
   }
 }
 
-// Distances whose differences are those of a map: the first frame, or the side in focus in the first image, is near.
+// Converts a map to distances of a relief; the first frame, or the part in focus in the first image, is near.
 function relief(name) {
   const { low, high } = about(name), sign = name === "sigma" ? -1 : 1, middle = (low + high) / 2, scale = HIGH / AWAY / (high - low || 1);
   const range = 1.2 * (high - low);

@@ -1,4 +1,4 @@
-// Files in and out: open, drop, export, and the command line that does the same.
+// Files: open, drop, export, and the equivalent commands.
 
 import { post, upload } from "./api.js";
 
@@ -32,7 +32,7 @@ export function startFiles(onMessage) {
   dropping(open);
 }
 
-// The images of a folder, or the result in it.
+// Returns the images of a folder, or the result in it.
 const ofFolder = (files) => files.filter((file) => file.name.endsWith(".npz") || (IMAGES.test(file.name) && !file.name.startsWith(".")));
 
 async function send(files, say) {
@@ -44,7 +44,7 @@ async function send(files, say) {
   const total = chosen.reduce((sum, file) => sum + file.size, 0), ids = [];
   let sent = 0;
   for (const file of chosen) {
-    ids.push(await upload(file, (share) => say(`sending ${file.name}: ${Math.round((100 * (sent + share * file.size)) / total)} % of ${chosen.length === 1 ? "it" : "all"}`)));
+    ids.push(await upload(file, (share) => say(`uploading ${file.name}: ${Math.round((100 * (sent + share * file.size)) / total)} % of ${chosen.length === 1 ? "it" : "all"}`)));
     sent += file.size;
   }
   await post("/api/open", { files: ids });
@@ -68,7 +68,7 @@ function dropping(open) {
   });
 }
 
-// Files that were dropped, and those in dropped folders.
+// Returns dropped files, and the files of dropped folders.
 async function filesOf(entries) {
   const found = [];
   for (const entry of entries) {
@@ -102,7 +102,7 @@ export function fillExports(state) {
   }
   place.replaceChildren(...parts);
   $("commands").replaceChildren(...Object.entries(commands).map(([name, words]) => command(name, words)));
-  if (!Object.keys(commands).length) $("commands").textContent = "A saved result was opened; its images are not known.";
+  if (!Object.keys(commands).length) $("commands").textContent = "A saved result is open, without its images.";
 }
 
 function command(name, words) {

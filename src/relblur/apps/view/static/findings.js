@@ -1,4 +1,4 @@
-// Cards of a pixel, a box or a line.
+// Cards with the data of a pixel, a box or a line.
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
@@ -39,7 +39,7 @@ function pixelCard(found) {
   if (depth !== undefined) rows.push(["depth", withError(depth, store.planes.get("depth_stderr")?.data?.[index], "m")]);
   const parts = [table(rows)];
   if (found.curve) parts.push(...curve(found));
-  else parts.push(caption("A saved result has no images with it, so there is no curve. Open the pair to see one."));
+  else parts.push(caption("A saved result contains no images, so there is no curve. Open the pair to see it."));
   const made = card(`Column ${found.column}, row ${found.row}`, ...parts, ...flagTexts(found));
   made.id = "pixel-card";
   made.dataset.roots = JSON.stringify(found.curve?.roots ?? null);
@@ -47,7 +47,7 @@ function pixelCard(found) {
 }
 
 function flagTexts({ flags }) {
-  if (!flags.length) return [make("p", { className: "why fine" }, make("b", { textContent: "Not flagged. " }), "The pixels around determine its value by themselves.")];
+  if (!flags.length) return [make("p", { className: "why fine" }, make("b", { textContent: "Not flagged. " }), "The window around this pixel determines its value.")];
   return flags.map((flag) => make("p", { className: "why" }, make("b", { textContent: `Why flagged ${flag.name}? ` }), flag.why));
 }
 
@@ -65,7 +65,7 @@ function stackCard(found) {
     if (found.index !== null) series.push({ kind: "up", x: found.index, colour: "var(--chart-3)", dash: "2 3" });
     parts.push(chart({ series, xLabel: "frame, in the order of focus", yLabel: "log detail energy", description: `Detail of each frame around this pixel; in focus in frame ${shown(found.index)}` }),
       caption("Blue: detail of each frame around this pixel. Green: the frame in focus by the map."));
-  } else parts.push(caption("A saved result has no images with it. Open the images to see the detail of each frame."));
+  } else parts.push(caption("A saved result contains no images. Open the images to see the detail of each frame."));
   const made = card(`Column ${found.column}, row ${found.row}`, ...parts, ...flagTexts(found));
   made.id = "pixel-card";
   return made;
@@ -101,7 +101,7 @@ function curve(found) {
 
 const S_LABEL = "s = σ²second − σ²first (px²)";
 
-// Where it matters.
+// Returns the range of s in the chart: 4 times the value to either side, at least 4 px^2.
 function costSpan({ s, cost }) {
   const far = Math.max(4, 4 * Math.abs(s ?? 0));
   return [Math.max(cost.s[0], -far), Math.min(cost.s.at(-1), far)];
@@ -109,22 +109,22 @@ function costSpan({ s, cost }) {
 
 function costCard(found) {
   const { s, window, side } = found.cost;
-  const series = [{ kind: "line", x: s, y: window, label: "left over" }];
+  const series = [{ kind: "line", x: s, y: window, label: "residual" }];
   const reach = costSpan(found);
-  let text = `What each s leaves unexplained in the ${side} × ${side} window (root mean square per unit of noise).`;
+  let text = `Root mean square residual of each s in the ${side} × ${side} window, in units of the noise.`;
   if (found.s !== null) {
     const seen = window.filter((value) => value !== null), top = Math.max(...seen), low = Math.min(...seen);
     series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
     series.push({ kind: "bar", value: found.s, error: found.s_stderr ?? 0, y: low + 0.08 * (top - low), colour: "var(--chart-3)" });
-    text += found.method === "refined" ? " Green: what refined chose with its neighbours, and its error bar." : ` Green: what ${found.method} chose.`;
+    text += found.method === "refined" ? " Green: the value of method refined, with its standard error." : ` Green: the value of method ${found.method}.`;
   }
   return card("Cost against s", chart({
-    series, xLabel: S_LABEL, yLabel: "left over", xSpan: reach,
+    series, xLabel: S_LABEL, yLabel: "residual", xSpan: reach,
     description: `Cost of every variance difference in the window; chosen ${shown(found.s)} square pixels`,
   }), caption(text));
 }
 
-// The pixels next to it, large: images and the map.
+// Magnified neighbourhood of the pixel in the images and the map.
 function around(x, y) {
   const side = 2 * AROUND + 1, figures = [];
   const map = ["index", "sigma"].find((name) => store.planes.has(name));
@@ -154,7 +154,7 @@ const query = ({ x0, y0, x1, y1 }) => `x0=${x0}&y0=${y0}&x1=${x1}&y1=${y1}`;
 export async function showBox(shape, place) {
   const found = await get(`/api/box?${query(shape)}`);
   const cards = Object.values(found.quantities).map((q) => {
-    if (q.mean === null) return card(q.title, caption("no pixel of it has an answer"));
+    if (q.mean === null) return card(q.title, caption("no pixel in it has a value"));
     const rows = [
       ["mean ± standard error", withError(q.mean, q.mean_error, q.unit)],
       ["spread", `${shown(q.spread, q.spread / 30)} ${q.unit}`],
@@ -166,7 +166,7 @@ export async function showBox(shape, place) {
   });
   const about = card(`Box ${found.width} × ${found.height}`, table([
     ["from column, row", `${found.left}, ${found.top}`], ["pixels", String(found.pixels)], ["flagged", `${(100 * found.flagged).toFixed(1)} %`],
-  ]), caption("Spread is the standard deviation over the region. Pixels within one window repeat each other, so standard errors count a place for each window."));
+  ]), caption("Spread is the standard deviation over the region. Pixels within one window are correlated, so the standard error of the mean counts one value per window."));
   about.id = "box-card";
   about.dataset.found = JSON.stringify(found);
   place.replaceChildren(about, ...cards);
@@ -188,7 +188,7 @@ export async function showLine(shape, place) {
   place.replaceChildren(about, ...cards);
 }
 
-// Of the values, not of their error bars: a pixel nobody knows must not flatten the rest.
+// The scale follows the values only, because a very large error bar would flatten the curve.
 function limits(values) {
   const known = values.filter((v) => v !== null).sort((a, b) => a - b);
   if (!known.length) return [0, 1];

@@ -1,4 +1,4 @@
-// The forms: how blur is measured, the camera with its working range, depth.
+// The forms: measurement of blur, the camera with its working range, depth.
 
 import { get, post } from "./api.js";
 import { chart } from "./chart.js";
@@ -30,7 +30,7 @@ export function startForms(onError) {
   $("measure-depth").onclick = () => depth(true);
 }
 
-// Words and help texts are those of the commands.
+// Choices and help texts are those of the commands.
 async function fillWords() {
   const about = await get("/api/form");
   for (const field of document.querySelectorAll("#settings [name], #depth-form [name], #prefer")) {
@@ -41,7 +41,7 @@ async function fillWords() {
   if (store.state) fillForms(store.state);
 }
 
-// Shows what the server has, except in the field that is being typed in.
+// Shows the settings of the server, except in the focused field.
 export function fillForms(state) {
   fill($("settings"), state.choices);
   fill($("depth-form"), state.depth_choices);

@@ -1,4 +1,4 @@
-// The page: puts the parts together and keeps them in step with the server.
+// The page: connects its parts and shows the state of the server.
 
 import { follow, get, post } from "./api.js";
 import { Cloud } from "./cloud.js";
@@ -23,7 +23,7 @@ const gradient = (name) => {
   return `linear-gradient(to right, ${stops.join(", ")})`;
 };
 
-// The scale on which colours and their sliders are evenly spaced.
+// Transforms a value to the scale, linear or logarithmic, of colours and sliders.
 const onScale = (info) => (info.ratio ? (value) => Math.log(Math.max(value, 1e-30)) : (value) => value);
 
 store.colourOf = (plane, value) => {

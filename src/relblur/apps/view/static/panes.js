@@ -1,4 +1,4 @@
-// Where every pane lies, what part of the image all of them show, and what the pointer does to it.
+// Layout of the panes, the part of the image that all of them show, and pointer gestures.
 
 import { store, about, isHere, shown } from "./values.js";
 import { Renderer } from "./renderer.js";
@@ -7,11 +7,11 @@ const $ = (id) => document.getElementById(id);
 const GAP = 3;
 const MOST_ZOOM = 96, CLICK_PX = 4;
 
-export const view = { x: 0, y: 0, zoom: 1 };  // image point in the middle of every pane; CSS pixels for an image pixel
+export const view = { x: 0, y: 0, zoom: 1 };  // image point in the middle of every pane; CSS pixels per image pixel
 export const layout = { kind: "grid", shown: new Set(["first", "second", "frame", "fused", "index", "index_stderr", "height", "sigma", "stderr", "depth", "flags", "remade"]), left: "first", right: "sigma", curtain: 0.5, tool: "pan", radius: 20 };  // radius of the brush in pixels of the map
 export const marks = { pixel: null, box: null, line: null, hover: null, drag: null };
 
-let renderer, canvas, overlay, panes = [], hooks = {}, active = "sigma", wanted = false, settle = 0, fitted = true;
+let renderer, canvas, overlay, panes = [], hooks = {}, active = "sigma", requested = false, settle = 0, fitted = true;
 export const frames = { count: 0, last: 0 };  // for measuring
 
 export function start(callbacks) {
@@ -43,7 +43,7 @@ function resize() {
   if (box.width && box.height) arrange();
 }
 
-// Panes in the rows and columns that show the image largest.
+// Arranges the panes in rows and columns so that the image is as large as possible.
 export function arrange() {
   const width = canvas.clientWidth, height = canvas.clientHeight;
   const listed = planeNames().filter((name) => store.planes.has(name));
@@ -96,7 +96,7 @@ export function fit() {
 export function zoomTo(zoom, at = null) {
   const smallest = 0.5 * Math.min(panes[0]?.rect.w / store.width || 1, panes[0]?.rect.h / store.height || 1);
   const next = Math.min(MOST_ZOOM, Math.max(Math.min(smallest, 1), zoom));
-  if (at) {  // the image point under the pointer stays there
+  if (at) {  // keep the image point under the pointer
     view.x += at.dx / view.zoom - at.dx / next;
     view.y += at.dy / view.zoom - at.dy / next;
   }
@@ -119,12 +119,12 @@ function keepInside() {
   view.y = Math.min(store.height, Math.max(0, view.y));
 }
 
-// Draws at the next frame: roughly while something moves, with all its samples once it rests.
+// Draws at the next animation frame: with few samples during motion, with all samples afterwards.
 export function redraw() {
-  if (wanted) return;
-  wanted = true;
+  if (requested) return;
+  requested = true;
   requestAnimationFrame(() => {
-    wanted = false;
+    requested = false;
     paint(false);
     clearTimeout(settle);
     settle = setTimeout(() => paint(true), 120);
@@ -202,7 +202,7 @@ function drawMarks(scale) {
   }
 }
 
-// Titles, colour bars and what made a map, over the panes.
+// Writes titles, colour bars and the method of a map over the panes.
 export function label() {
   const rows = panes.map((pane) => {
     const plane = store.planes.get(pane.name);

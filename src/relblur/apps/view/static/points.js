@@ -192,9 +192,9 @@ export class Points {
   redraw() { if (!this.moving) this.rest(); }
 
   request() {
-    if (this.wanted || this.canvas.closest("[hidden]")) return;
-    this.wanted = true;
-    requestAnimationFrame((now) => { this.wanted = false; this.draw(now); });
+    if (this.requested || this.canvas.closest("[hidden]")) return;
+    this.requested = true;
+    requestAnimationFrame((now) => { this.requested = false; this.draw(now); });
   }
 
   draw(now) {

@@ -1,5 +1,5 @@
-// Draws pictures and maps with WebGL 2. Maps stay numbers on the graphics card: colours and limits are applied while
-// drawing, so sliders are instant. Large images are cut into tiles that every card can hold.
+// Draws pictures and maps with WebGL 2. Textures contain the values of maps: the shader applies colours and limits, so
+// sliders are fast. Large images are divided into tiles within the size limit of textures.
 
 import { program } from "./points.js";
 
@@ -8,7 +8,7 @@ const TILE = 2048;
 const VERTEX = `#version 300 es
 in vec2 corner;
 uniform vec4 place;  // left, top, right, bottom of the tile, clip coordinates
-uniform vec4 part;   // the same in the texture
+uniform vec4 part;   // the same tile in the texture
 out vec2 at;
 void main() {
   at = mix(part.xy, part.zw, corner);
@@ -24,10 +24,10 @@ uniform sampler2D opacity;
 uniform bool faded;       // filled pixels fade with their standard error
 uniform int kind;         // 0 picture, 1 value, 2 flags, 3 sigma of s, 4 standard error of sigma
 uniform vec2 limits;
-uniform bool ratio;       // colours go by ratio, not by difference
+uniform bool ratio;       // whether the colour scale is logarithmic
 uniform vec2 stride;      // size of a screen pixel in the texture
-uniform int samples;      // on each axis, where the picture is drawn smaller than it is
-uniform vec3 none;        // colour of no answer
+uniform int samples;      // samples per screen pixel on each axis, if the picture is reduced
+uniform vec3 none;        // colour of pixels without a value
 in vec2 at;
 out vec4 colour;
 vec3 look(vec2 p) {
@@ -115,7 +115,7 @@ export class Renderer {
     this.planes.set(name, { tiles, kind, factor });
   }
 
-  // Replaces a box of a picture; data holds the box alone.
+  // Replaces a box of a picture; data contains only the box.
   patch(name, { x, y, w, h, data }) {
     for (const tile of this.planes.get(name)?.tiles ?? []) {
       const left = Math.max(x, tile.left), top = Math.max(y, tile.top);

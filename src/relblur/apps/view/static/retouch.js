@@ -1,4 +1,4 @@
-// The frame that is looked at, the brush that takes a region of it, and labels for the whole picture.
+// The selected frame, the brush that copies a region of it, and labels for the whole picture.
 
 import { post, upload } from "./api.js";
 import * as panes from "./panes.js";
@@ -42,7 +42,7 @@ function showRadius() {
   panes.redraw();
 }
 
-// Shows a frame: the small copy at once, all of its pixels when the slider rests.
+// Shows a frame: the small copy at once, the full size when the slider stops.
 export function chooseFrame(place) {
   if (place === undefined) return;
   store.frame = { place, full: false };
@@ -64,7 +64,7 @@ function refresh() {
   }
 }
 
-// Picture and frame side by side while the tab is open; the panes as they were afterwards.
+// Shows picture and frame side by side while the tab is open, then restores the panes.
 export function enter() {
   before ??= new Set(panes.layout.shown);
   panes.layout.shown = new Set(["frame", "fused"]);
@@ -81,7 +81,7 @@ export function leave() {
   hooks.setLayout(document.body.dataset.layout);
 }
 
-// Takes a stroke, points in pixels of the map.
+// Sends a stroke; its points are in pixels of the map.
 export async function paint(points) {
   const { factor } = store.state, at = points.map((point) => point.map((value) => Math.round(10 * value * factor) / 10));
   await send("/api/paint", { frame: store.frame.place, radius: radiusPx(), points: at.slice(0, 5000) });
@@ -102,6 +102,6 @@ export function fill(state) {
   $("undo").disabled = !painting.strokes;
   $("strokes").textContent = painting.strokes === 1 ? "1 stroke" : `${painting.strokes} strokes`;
   $("prefer").value = state.choices.prefer;
-  $("fused-how").textContent = painting.labels ? "The picture follows your labels." : "The picture follows the map and the detail of the frames.";
+  $("fused-how").textContent = painting.labels ? "Fused by your labels." : "Fused by the map and the detail of the frames.";
   showRadius();
 }

@@ -1,4 +1,4 @@
-// The pictures and maps that have arrived, and their values at a pixel.
+// The loaded pictures and maps, and their values at a pixel.
 
 import { bytes } from "./api.js";
 
@@ -6,16 +6,16 @@ export const store = { planes: new Map(), width: 0, height: 0, flags: [], state:
 
 const fetching = new Set();
 
-// The opacities of filled pixels are a plane that no list shows.
+// Name of the plane of opacities, which no list shows.
 export const planeNamed = (name) => (name === "opacity" ? store.opacity : store.planes.get(name));
 
 export const about = (name) => store.planes.get(name)?.about;
 
-// Planes that must have arrived before this one can be drawn.
+// Returns the planes that this plane is drawn from.
 export const sourcesOf = (info) => (info.derived ? info.sources : [info.name]);
 export const isHere = (info) => sourcesOf(info).every((name) => store.planes.get(name)?.data);
 
-// A frame of the stack is a plane of the page's own choice: small at first, at full size while nothing moves.
+// The selected frame of the stack is a plane that only this page loads: small at first, then at full size.
 function frameInfo({ frames, factor, width, height }) {
   if (!frames?.places.length) return [];
   if (!frames.places.includes(store.frame.place)) store.frame = { place: frames.places[0], full: false };
@@ -27,12 +27,12 @@ function frameInfo({ frames, factor, width, height }) {
   }];
 }
 
-// The planes of a state, with the chosen frame. Of a pair the frames are its images, which are there already.
+// Returns the planes of a state, with the selected frame of a stack. The frames of a pair are planes already.
 export const planesOf = (state) => [...(state.is_stack || document.body.dataset.tab === "retouch" ? frameInfo(state) : []), ...state.planes];
 
 const typed = (info, buffer) => (info.kind === "value" ? new Float32Array(buffer) : new Uint8Array(buffer));
 
-// Takes over a new state. onArrival(name, box) is called for every plane that comes in, or for the box of it that has changed.
+// Loads the planes of a new state. Calls onArrival(name, box) for every new plane, or with its changed box.
 export function update(state, onArrival) {
   Object.assign(store, { state, width: state.width, height: state.height, flags: state.flags });
   const kept = new Map(), patch = state.painting?.patch;
@@ -44,7 +44,7 @@ export function update(state, onArrival) {
       fetchPatch(info, patch.box, onArrival);
       continue;
     }
-    // Limits that were set by hand outlive a new map of the same kind.
+    // Limits set by the user are kept for a new map of the same kind.
     const limits = old && old.touched ? { low: old.low, high: old.high, touched: true } : { low: info.low, high: info.high };
     kept.set(info.name, { ...(same ? old : { data: null }), about: info, ...(same ? {} : limits) });
   }
@@ -66,7 +66,7 @@ async function fetchPlane(info, onArrival) {
       onArrival(info.name);
     }
   } catch {
-    // The plane has been replaced meanwhile; the next state names its successor.
+    // The plane was replaced during the transfer; the next state has its new version.
   } finally {
     fetching.delete(key);
   }
@@ -83,7 +83,7 @@ async function fetchPatch(info, box, onArrival) {
 
 const at = (name, index) => store.planes.get(name)?.data?.[index];
 
-// Red, green and blue of a picture at a pixel of the map, or undefined.
+// Returns red, green and blue of a picture at a pixel of the map, or undefined.
 export function rgbAt(name, x, y) {
   const plane = store.planes.get(name);
   if (!plane?.data) return undefined;
@@ -95,10 +95,10 @@ export function rgbAt(name, x, y) {
 export const sigmaOf = (s) => Math.sign(s) * Math.sqrt(Math.abs(s));
 export const sigmaStderrOf = (s, stderr) => (sigmaOf(s + stderr) - sigmaOf(s - stderr)) / 2;
 
-// Maps that the read-out names, with their symbols.
+// Maps in the read-out, with their symbols.
 const READ = { sigma: "σ", s: "s", index: "in focus in frame", height: "height", depth: "depth" };
 
-// [symbol, value, standard error, unit] of every map that is there.
+// Returns [symbol, value, standard error, unit] of every loaded map.
 export function valuesAt(x, y) {
   const index = y * store.width + x;
   return Object.entries(READ).filter(([name]) => about(name) && isHere(about(name))).map(([name, symbol]) => [
@@ -119,7 +119,7 @@ export function valueOf(name, index) {
 
 export const flagNames = (value) => store.flags.filter((flag) => value & flag.bit).map((flag) => flag.name);
 
-// A number with as many digits as its error leaves, or three.
+// Formats a number with the significant digits by its error, or three.
 export function shown(value, error) {
   if (value === undefined || value === null || !Number.isFinite(value)) return "–";
   if (Number.isFinite(error) && error > 0) {
