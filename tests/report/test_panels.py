@@ -35,14 +35,14 @@ def test_a_panel_shows_its_map_whole_and_upright(tmp_path, shape):
 def test_pictures_of_commands_need_no_matplotlib(tmp_path, texture):
     """Importing it takes longer than drawing all of them."""
     first, second = synth.pair(texture, synth.ramp(texture.shape, -1, 1))
-    for name, image in (("a", first), ("b", second)):
+    for name, image in (("a", first), ("b", second), ("c", texture)):
         save(tmp_path / f"{name}.png", synth.degrade(image, bits=8))
     Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2).save(tmp_path / "cam.toml")
     code = (
         "import sys, os; os.chdir(sys.argv[1]); from relblur.apps.cli.app import app\n"
         "assert 'matplotlib' not in sys.modules\n"
         "for words in ('estimate a.png b.png -o blur -m window --report', 'depth a.png b.png -c cam.toml -o depth',\n"
-        "              'stack a.png b.png -o stack'):\n"
+        "              'stack a.png b.png c.png -o stack'):\n"
         "    app(words.split(), standalone_mode=False)\n"
         "print(*sys.modules)"
     )

@@ -151,7 +151,7 @@ def test_pictures_that_relblur_made_are_no_frames_unless_there_are_no_others(fil
         done("fuse", *named, "-o", path, *PLAIN)
     result = done("fuse", *made, *named, "-o", tmp_path / "out.png", *PLAIN)
     for path in made:
-        assert f"left out: {path}, a picture that relblur made" in result.stderr
+        assert f"left out: {path}, a result of relblur" in result.stderr
     assert "2 images" in result.stderr
     done("fuse", *named, *made[:1], "-o", made[0], *PLAIN, "--force")  # no input, so it may be replaced
     assert "left out" not in done("fuse", *made, "-o", tmp_path / "again.png", *PLAIN).stderr

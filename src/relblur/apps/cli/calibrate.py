@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from ...base.options import Depth, Preparing
 from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
-from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, given, numbers
+from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, numbers, option
 
 __all__ = ["calibrate"]
 
@@ -27,19 +27,19 @@ def calibrate(
     options: Annotated[Depth, Only("prefilter")],
     preparing: Preparing,
     distance: Annotated[
-        float | None, given("--distance", "Distance of a flat target that faces the camera, m.", "M", KNOWN)
+        float | None, option("--distance", "Distance of a flat target that faces the camera, m.", "M", KNOWN)
     ] = None,
     plane: Annotated[
-        list[str] | None, given("--plane", "A point of a flat target; three or more.", "ROW,COLUMN,M", KNOWN)
+        list[str] | None, option("--plane", "A point of a flat target; three or more.", "ROW,COLUMN,M", KNOWN)
     ] = None,
-    point: Annotated[list[str] | None, given("--point", "A single point; two or more.", "ROW,COLUMN,M", KNOWN)] = None,
+    point: Annotated[list[str] | None, option("--point", "A single point; two or more.", "ROW,COLUMN,M", KNOWN)] = None,
     depth_file: Annotated[
         Path | None,
-        given("--depth", "Depth of every pixel: 16-bit PNG in mm, or floats in m; 0: unknown.", "FILE", KNOWN),
+        option("--depth", "Depth of every pixel: 16-bit PNG in mm, or floats in m; 0: unknown.", "FILE", KNOWN),
     ] = None,
-    fit: Annotated[str, given("--fit", _FIT, "NAMES")] = "blur_constant",
-    psf: Annotated[Psf, given("--psf", _PSF, "|".join(get_args(Psf)))] = "auto",
-    output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
+    fit: Annotated[str, option("--fit", _FIT, "NAMES")] = "blur_constant",
+    psf: Annotated[Psf, option("--psf", _PSF, "|".join(get_args(Psf)))] = "auto",
+    output: Annotated[Path | None, option("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

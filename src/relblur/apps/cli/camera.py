@@ -9,7 +9,7 @@ import typer
 
 from ...base.settings import ASSUMED_STDERR_PX2
 from ..terminal.console import UsageError, print_json, print_lines, print_table, say
-from ..terminal.options import OUTPUT, Force, Json, given, numbers
+from ..terminal.options import OUTPUT, Force, Json, numbers, option
 
 if TYPE_CHECKING:
     from ...depth.working_range import Resolution
@@ -24,32 +24,34 @@ def camera(
     file: Annotated[
         Path | None, typer.Argument(help="Camera file to check.", metavar="[FILE]", show_default=False)
     ] = None,
-    focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM", CAMERA)] = None,
-    f_number: Annotated[str | None, given("--f-number,-N", "Aperture: 2.8; two apertures: 2.8,8.", "N", CAMERA)] = None,
-    focus: Annotated[
-        str | None, given("--focus", "Distances in focus, m: FIRST,SECOND, or one.", "M,M", CAMERA)
+    focal_length: Annotated[float | None, option("--focal-length", "Focal length, mm.", "MM", CAMERA)] = None,
+    f_number: Annotated[
+        str | None, option("--f-number,-N", "Aperture: 2.8; two apertures: 2.8,8.", "N", CAMERA)
     ] = None,
-    pixel_pitch: Annotated[float | None, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM", CAMERA)] = None,
+    focus: Annotated[
+        str | None, option("--focus", "Distances in focus, m: FIRST,SECOND, or one.", "M,M", CAMERA)
+    ] = None,
+    pixel_pitch: Annotated[float | None, option("--pixel-pitch,-p", "Pixel pitch, µm.", "UM", CAMERA)] = None,
     sensor_width: Annotated[
         float | None,
-        given("--sensor-width", "Width of the sensor, mm; with --image-width for the pitch.", "MM", CAMERA),
+        option("--sensor-width", "Width of the sensor, mm; with --image-width for the pitch.", "MM", CAMERA),
     ] = None,
     image_width: Annotated[
-        int | None, given("--image-width", "Width of the image before decimation, px.", "PX", CAMERA)
+        int | None, option("--image-width", "Width of the image before decimation, px.", "PX", CAMERA)
     ] = None,
     circle_constant: Annotated[
         str | None,
-        given("--circle-constant", "c in C = c |1/z - 1/focus|, px m; replaces lens and pitch.", "C", CAMERA),
+        option("--circle-constant", "c in C = c |1/z - 1/focus|, px m; replaces lens and pitch.", "C", CAMERA),
     ] = None,
     blur_constant: Annotated[
         float | None,
-        given("--blur-constant", "Standard deviation of the blur over the circle's diameter.", "KAPPA", CAMERA),
+        option("--blur-constant", "Standard deviation of the blur over the circle's diameter.", "KAPPA", CAMERA),
     ] = None,
     decimation: Annotated[
-        int | None, given("--decimation", "Factor by which the images were decimated.", "N", CAMERA)
+        int | None, option("--decimation", "Factor by which the images were decimated.", "N", CAMERA)
     ] = None,
-    output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
-    plot: Annotated[Path | None, given("--plot", "Draw the table as a PNG.", "FILE", OUTPUT)] = None,
+    output: Annotated[Path | None, option("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
+    plot: Annotated[Path | None, option("--plot", "Draw the table as a PNG.", "FILE", OUTPUT)] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

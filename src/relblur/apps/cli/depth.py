@@ -69,13 +69,13 @@ def depth(
     from ...report.page import PAGE_FILE
     from ...report.result_files import DEPTH_FILES, write_depth_files
 
-    model, named = Camera.load(camera), options.psf
+    model, psf_name = Camera.load(camera), options.psf
     options = _checked(options, model)
-    shape = options.psf if isinstance(options.psf, str) else Path(named).name
+    shape = options.psf if isinstance(options.psf, str) else Path(psf_name).name
     if is_batch(first, second):
 
         def work(one: Path, two: Path, folder: Path) -> None:
-            pair, depth_map, _ = _measure(one, two, model, options, preparing, watched=jobs == 1)
+            pair, depth_map, _ = _measure(one, two, model, options, preparing, show_progress=jobs == 1)
             write_depth_files(folder, pair, depth_map)
             for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (one, two))):
                 say(note if jobs == 1 else f"{one.name}: {note}")
@@ -83,13 +83,13 @@ def depth(
         made_with: dict[str, Any] = {"camera": {name: str(value) for name, value in model.as_dict().items()}}
         made_with |= {**preparing.arguments(), **options.arguments("psf"), "psf": shape}
         heading = f"depth (m), {model.describe()}, psf {shape}"
-        run_options, read = RunOptions(jobs, report, force, as_json), (camera, Path(named))
+        run_options, read = RunOptions(jobs, report, force, as_json), (camera, Path(psf_name))
         run_on_pairs(
             (first, second), output, made_with, work, sheet=(_read_map, heading), run_options=run_options, reads=read
         )
         return
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
-    refuse_inputs((output / name for name in names), (first, second, camera, Path(named)))
+    refuse_inputs((output / name for name in names), (first, second, camera, Path(psf_name)))
     refuse_to_replace(output, names, force)  # before the measurement
     pair, depth_map, seconds = _measure(first, second, model, options, preparing)
     with filling(output, force=force) as results:
@@ -128,7 +128,7 @@ def _checked(options: Depth, camera: Camera) -> Depth:
 
 
 def _measure(
-    first: Path, second: Path, camera: Camera, options: Depth, preparing: Preparing, *, watched: bool = True
+    first: Path, second: Path, camera: Camera, options: Depth, preparing: Preparing, *, show_progress: bool = True
 ) -> tuple[ComparablePair, DepthMap, float]:
     """Return the prepared pair, its depth map, and the time it took, s."""
     from ...blur.result import refuse_empty_map
@@ -137,7 +137,7 @@ def _measure(
 
     start = time.perf_counter()
     pair = prepare_pair(first, second, **preparing.arguments())
-    with progress_bar(f"measuring depth, {pair.size}", watched) as report:
+    with progress_bar(f"measuring depth, {pair.size}", show_progress) as report:
         depth_map = estimate_depth(pair, camera, progress=report, **options.arguments())
     refuse_empty_map(depth_map.depth_m, depth_map.flags)
     return pair, depth_map, time.perf_counter() - start

@@ -21,8 +21,8 @@ from ..terminal.options import (
     ResultFolder,
     SchedulerOption,
     Second,
-    given,
     numbers,
+    option,
     stored_values,
 )
 from .many import RunOptions, run_on_pairs
@@ -44,7 +44,7 @@ def estimate(
     preparing: Preparing,
     as_stored: AsStoredOption = False,
     page: Annotated[
-        str | None, given("--page", "Page of multi-page files, from 1; 3,5: one each for FIRST, SECOND.", "N")
+        str | None, option("--page", "Page of multi-page files, from 1; 3,5: one each for FIRST, SECOND.", "N")
     ] = None,
     report: ReportOption = False,
     force: Force = False,
@@ -133,7 +133,7 @@ def _estimate_many(
     from ...report.result_files import write_blur_files
 
     def work(one: Path, two: Path, folder: Path) -> None:
-        pair, blur_map, _ = _measure(one, two, preparing, estimating, watched=run_options.jobs == 1)
+        pair, blur_map, _ = _measure(one, two, preparing, estimating, show_progress=run_options.jobs == 1)
         write_blur_files(folder, pair, blur_map)
         for note in _notes(pair, blur_map):
             say(note if run_options.jobs == 1 else f"{one.name}: {note}")
@@ -149,7 +149,7 @@ def _measure(
     second: Path | Plane,
     preparing: Preparing,
     estimating: Estimating,
-    watched: bool = True,
+    show_progress: bool = True,
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the prepared pair, its map, and the time it took, s."""
     from ...blur.estimate import estimate_blur
@@ -158,7 +158,7 @@ def _measure(
 
     start = time.perf_counter()
     pair = prepare_pair(first, second, **preparing.arguments(), max_sigma=estimating.max_sigma or MAX_SIGMA)
-    with progress_bar(f"estimating, {pair.size}", watched) as report:
+    with progress_bar(f"estimating, {pair.size}", show_progress) as report:
         blur_map = estimate_blur(pair, progress=report, **estimating.arguments())
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start

@@ -19,8 +19,8 @@ from ..terminal.options import (
     Json,
     Only,
     Second,
-    given,
     numbers,
+    option,
     option_of,
     stored_values,
 )
@@ -43,7 +43,7 @@ def evaluate(
     ] = "auto",
     as_stored: AsStoredOption = False,
     output: Annotated[
-        Path | None, given("--output,-o", "Folder for scores.csv and summary.json.", "DIR", OUTPUT)
+        Path | None, option("--output,-o", "Folder for scores.csv and summary.json.", "DIR", OUTPUT)
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -100,7 +100,11 @@ def evaluate(
 
 
 def _score(
-    files: tuple[Path, Path], preparing: Preparing, estimating: Estimating, factors: list[Any], watched: bool = True
+    files: tuple[Path, Path],
+    preparing: Preparing,
+    estimating: Estimating,
+    factors: list[Any],
+    show_progress: bool = True,
 ) -> tuple[ComparablePair, list[tuple[int, str, PairScore]]]:
     """Return the pair at the first resolution; and the factor, size and score of each resolution."""
     from ...blur.estimate import estimate_blur
@@ -108,7 +112,7 @@ def _score(
     from ...photo.pipeline import prepare_pair
 
     pairs, rows = [], []
-    with progress_bar("evaluating", watched) as report:
+    with progress_bar("evaluating", show_progress) as report:
         for done, factor in enumerate(factors, start=1):
             options = replace(preparing, decimate=factor).arguments()
             pair = prepare_pair(*files, **options, max_sigma=estimating.max_sigma or MAX_SIGMA)

@@ -10,7 +10,7 @@ import typer
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, progress_bar, say
-from ..terminal.options import given
+from ..terminal.options import option
 
 if TYPE_CHECKING:
     from ...stacks.images import StackImages
@@ -27,7 +27,7 @@ Images = Annotated[
     ),
 ]
 _ALIGN = "Only write the aligned frames at full depth: as a folder of TIFF, .ome.tif or .ome.zarr."
-AlignOnlyOption = Annotated[bool, given("--align-only", _ALIGN, panel=Stack.PANEL)]
+AlignOnlyOption = Annotated[bool, option("--align-only", _ALIGN, panel=Stack.PANEL)]
 
 
 def open_images(arguments: list[Path], preparing: Preparing, options: Stack) -> tuple[StackImages, list[Path]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, print_lines, progress_bar, say
-from ..terminal.options import Force, Only, PictureFile, given
+from ..terminal.options import Force, Only, PictureFile, option
 from .frames import AlignOnlyOption, Images, align_frames, check_images, open_images
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ def fuse(
     align_only: AlignOnlyOption = False,
     index: Annotated[
         Path | None,
-        given("--index", "Labels: for each pixel, the position of a frame in the order of focus.", "FILE", Stack.PANEL),
+        option(
+            "--index", "Labels: for each pixel, the position of a frame in the order of focus.", "FILE", Stack.PANEL
+        ),
     ] = None,
     save_index: Annotated[
         Path | None,
-        given("--save-index", "Write the labels as TIFF; edit them and pass them to --index.", "FILE", Stack.PANEL),
+        option("--save-index", "Write the labels as TIFF; edit them and pass them to --index.", "FILE", Stack.PANEL),
     ] = None,
     force: Force = False,
 ) -> None:

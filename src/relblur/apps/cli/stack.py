@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
-from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, option
 from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
 
@@ -31,13 +31,15 @@ def stack(
     align_only: AlignOnlyOption = False,
     apply_to: Annotated[
         Path | None,
-        given("--apply-to", "Images of another channel, fused by the same index: file or folder.", "FILE", Stack.PANEL),
+        option(
+            "--apply-to", "Images of another channel, fused by the same index: file or folder.", "FILE", Stack.PANEL
+        ),
     ] = None,
     apply_channel: Annotated[
         int | None,
-        given("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
+        option("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
     ] = None,
-    remove_tilt: Annotated[bool, given("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
+    remove_tilt: Annotated[bool, option("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,

@@ -10,7 +10,7 @@ import typer
 
 from ...base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH, RECOMMENDED_BLUR_PX
 from ..terminal.console import UsageError, print_lines, print_summary, say
-from ..terminal.options import Force, Json, given
+from ..terminal.options import Force, Json, option
 
 __all__ = ["decimate", "optics", "synth"]
 
@@ -20,18 +20,20 @@ Image = Annotated[Path, typer.Argument(help="The image.", metavar="IMAGE")]
 
 def synth(
     image: Image,
-    output: Annotated[Path, given("--output,-o", "Folder for the pair.", "DIR")],
-    start: Annotated[float, given("--start", "Blur at the start, px; negative blurs the first image.", "PX")] = 1.0,
-    stop: Annotated[float, given("--stop", "Blur at the end, px.", "PX")] = 2.0,
-    axis: Annotated[int, given("--axis", "0: down the rows, 1: along the columns.", "N", min=0, max=1)] = 0,
+    output: Annotated[Path, option("--output,-o", "Folder for the pair.", "DIR")],
+    start: Annotated[float, option("--start", "Blur at the start, px; negative blurs the first image.", "PX")] = 1.0,
+    stop: Annotated[float, option("--stop", "Blur at the end, px.", "PX")] = 2.0,
+    axis: Annotated[int, option("--axis", "0: down the rows, 1: along the columns.", "N", min=0, max=1)] = 0,
     noise: Annotated[
-        float, given("--noise", "Standard deviation of the noise of both images, 0..1 scale.", "NUMBER")
+        float, option("--noise", "Standard deviation of the noise of both images, 0..1 scale.", "NUMBER")
     ] = 0.0,
-    bits: Annotated[Literal["8", "16"], given("--bits", "PNG of 8 bits, sRGB, or of 16 bits, linear.", "8|16")] = "16",
+    bits: Annotated[Literal["8", "16"], option("--bits", "PNG of 8 bits, sRGB, or of 16 bits, linear.", "8|16")] = "16",
     kernel: Annotated[
-        Literal["band_limited", "sampled"], given("--kernel", _KERNEL, "band_limited|sampled")
+        Literal["band_limited", "sampled"], option("--kernel", _KERNEL, "band_limited|sampled")
     ] = "band_limited",
-    as_stored: Annotated[bool, given("--as-stored", "Blur the values in the file, not the light they encode.")] = False,
+    as_stored: Annotated[
+        bool, option("--as-stored", "Blur the values in the file, not the light they encode.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Make a pair with known relative blur from one sharp image.
@@ -73,12 +75,12 @@ def synth(
 def decimate(
     image: Image,
     factor: Annotated[int, typer.Argument(help="Factor: every FACTOR-th row and column is kept.", metavar="FACTOR")],
-    output: Annotated[Path, given("--output,-o", "File to write.", "FILE")],
+    output: Annotated[Path, option("--output,-o", "File to write.", "FILE")],
     half_width: Annotated[
-        int, given("--half-width,-L", "L of equation 25 for factor 2; larger primes use more.", "N", min=1)
+        int, option("--half-width,-L", "L of equation 25 for factor 2; larger primes use more.", "N", min=1)
     ] = DECIMATE_HALF_WIDTH,
     beta: Annotated[
-        float, given("--beta", "Shape of the Kaiser window. Larger values: fewer aliases, more blur.", "NUMBER")
+        float, option("--beta", "Shape of the Kaiser window. Larger values: fewer aliases, more blur.", "NUMBER")
     ] = DECIMATE_BETA,
     force: Force = False,
 ) -> None:
@@ -112,14 +114,14 @@ def decimate(
 
 
 def optics(
-    f_number: Annotated[float, given("--f-number,-N", "Aperture, such as 2.8.", "N")],
-    near: Annotated[float, given("--near", "Distance of the foreground, or of the focus, m.", "M")],
-    pixel_pitch: Annotated[float, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")],
-    focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM")] = None,
-    far: Annotated[float, given("--far", "Distance of the background, m.", "M")] = math.inf,
-    c_max: Annotated[float | None, given("--c-max", "Largest circle, px; gives the focal length.", "PX")] = None,
+    f_number: Annotated[float, option("--f-number,-N", "Aperture, such as 2.8.", "N")],
+    near: Annotated[float, option("--near", "Distance of the foreground, or of the focus, m.", "M")],
+    pixel_pitch: Annotated[float, option("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")],
+    focal_length: Annotated[float | None, option("--focal-length", "Focal length, mm.", "MM")] = None,
+    far: Annotated[float, option("--far", "Distance of the background, m.", "M")] = math.inf,
+    c_max: Annotated[float | None, option("--c-max", "Largest circle, px; gives the focal length.", "PX")] = None,
     relative_depth: Annotated[
-        float, given("--relative-depth", "Depth range around the focus for --c-max.", "NUMBER")
+        float, option("--relative-depth", "Depth range around the focus for --c-max.", "NUMBER")
     ] = 0.1,
     as_json: Json = False,
 ) -> None:

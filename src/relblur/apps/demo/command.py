@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
-from ..terminal.options import Force, Json, given
+from ..terminal.options import Force, Json, option
 
 __all__ = ["bench", "demo"]
 
 
 def demo(
-    output: Annotated[Path, given("--output,-o", "Folder for the pictures.", "DIR")] = Path("relblur_demo"),
+    output: Annotated[Path, option("--output,-o", "Folder for the pictures.", "DIR")] = Path("relblur_demo"),
     force: Force = False,
     as_json: Json = False,
 ) -> None:

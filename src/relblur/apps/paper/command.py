@@ -6,24 +6,24 @@ from pathlib import Path
 from typing import Annotated
 
 from ..terminal.console import print_json, print_table, progress_bar, say
-from ..terminal.options import Force, Json, given
+from ..terminal.options import Force, Json, option
 
 __all__ = ["reproduce"]
 
 
 def reproduce(
-    output: Annotated[Path, given("--output,-o", "Folder for figures and tables.", "DIR")] = Path("relblur_reproduce"),
-    data: Annotated[Path | None, given("--data", "Folder with Real-MFF and DPDD.", "DIR")] = None,
+    output: Annotated[Path, option("--output,-o", "Folder for figures and tables.", "DIR")] = Path("relblur_reproduce"),
+    data: Annotated[Path | None, option("--data", "Folder with Real-MFF and DPDD.", "DIR")] = None,
     only: Annotated[
-        str | None, given("--only", "Parts to make: fig1 to fig7, table1.", "LIST", show_default="all")
+        str | None, option("--only", "Parts to make: fig1 to fig7, table1.", "LIST", show_default="all")
     ] = None,
     image: Annotated[
         list[Path] | None,
-        given("--image", "Photograph for Fig. 1; give two for two pairs.", "FILE", show_default="scikit-image's"),
+        option("--image", "Photograph for Fig. 1; give two for two pairs.", "FILE", show_default="scikit-image's"),
     ] = None,
     pair: Annotated[
         list[str] | None,
-        given("--pair", "Name of a pair to show in Figs. 5 to 7; may be repeated.", "NAME", show_default="first"),
+        option("--pair", "Name of a pair to show in Figs. 5 to 7; may be repeated.", "NAME", show_default="first"),
     ] = None,
     force: Force = False,
     as_json: Json = False,

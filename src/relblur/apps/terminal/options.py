@@ -18,26 +18,26 @@ from .console import UsageError
 OUTPUT, PROCESSES = "Output", "Processes"
 
 
-def given(names: str, text: str, unit: str | None = None, panel: str | None = None, **more: Any) -> Any:
+def option(names: str, text: str, unit: str | None = None, panel: str | None = None, **more: Any) -> Any:
     """Return an option with these names (separated by commas), help text, unit and panel."""
     return typer.Option(*names.split(","), help=text, metavar=unit, rich_help_panel=panel, **more)
 
 
 First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, TIFF, camera raw ...", metavar="FIRST")]
 Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", metavar="SECOND")]
-ResultFolder = Annotated[Path, given("--output,-o", "Folder for the results.", "DIR", OUTPUT)]
-PictureFile = Annotated[Path, given("--output,-o", "PNG, JPEG, TIFF or NPY.", "FILE", OUTPUT)]
-_CAMERA = given("--camera,-c", "Camera file; 'relblur camera' makes one.", "FILE")
+ResultFolder = Annotated[Path, option("--output,-o", "Folder for the results.", "DIR", OUTPUT)]
+PictureFile = Annotated[Path, option("--output,-o", "PNG, JPEG, TIFF or NPY.", "FILE", OUTPUT)]
+_CAMERA = option("--camera,-c", "Camera file; 'relblur camera' makes one.", "FILE")
 CameraFile = Annotated[Path, _CAMERA]
 AnyCameraFile = Annotated[Path | None, _CAMERA]
 _STORED = "As in the paper: stored values, no alignment, exposure or decimation."
-AsStoredOption = Annotated[bool, given("--as-stored", _STORED, panel=Preparing.PANEL)]
-JobsOption = Annotated[int, given("--jobs,-j", "Pairs in parallel.", "N", PROCESSES)]
-ProcessesOption = Annotated[int | None, given("--processes", "Processes on this machine.", "N", PROCESSES, min=1)]
-SchedulerOption = Annotated[str | None, given("--scheduler", "Dask scheduler: tcp://HOST:8786.", "ADDRESS", PROCESSES)]
-ReportOption = Annotated[bool, given("--report", "Also write report.html, all results on one page.", panel=OUTPUT)]
-Json = Annotated[bool, given("--json", "Print the result as JSON.", panel=OUTPUT)]
-Force = Annotated[bool, given("--force", "Replace existing files.", panel=OUTPUT)]
+AsStoredOption = Annotated[bool, option("--as-stored", _STORED, panel=Preparing.PANEL)]
+JobsOption = Annotated[int, option("--jobs,-j", "Pairs in parallel.", "N", PROCESSES)]
+ProcessesOption = Annotated[int | None, option("--processes", "Processes on this machine.", "N", PROCESSES, min=1)]
+SchedulerOption = Annotated[str | None, option("--scheduler", "Dask scheduler: tcp://HOST:8786.", "ADDRESS", PROCESSES)]
+ReportOption = Annotated[bool, option("--report", "Also write report.html, all results on one page.", panel=OUTPUT)]
+Json = Annotated[bool, option("--json", "Print the result as JSON.", panel=OUTPUT)]
+Force = Annotated[bool, option("--force", "Replace existing files.", panel=OUTPUT)]
 
 
 class Only:

@@ -15,7 +15,7 @@ import typer
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ..terminal.console import UsageError, print_summary, say
-from ..terminal.options import Force, Json, Only, given, option_of
+from ..terminal.options import Force, Json, Only, option, option_of
 
 if TYPE_CHECKING:
     from .cameras import LiveCamera
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["video"]
 
 _CLIPS = typer.Argument(metavar="[NEAR FAR]", help="Two clips of one scene with different focus.")
-_ALTERNATE = given("--alternate", "One clip whose focus alternates: near, far, near, far ...", "FILE")
-_OUTPUT = given("--output,-o", "Side-by-side clip: .mkv, .avi (FFV1, lossless), .mp4, .mov (H.264).", "FILE")
+_ALTERNATE = option("--alternate", "One clip whose focus alternates: near, far, near, far ...", "FILE")
+_OUTPUT = option("--output,-o", "Side-by-side clip: .mkv, .avi (FFV1, lossless), .mp4, .mov (H.264).", "FILE")
 _NOISE = option_of(Estimating, "noise", show_default="from rounding and codec")
 
 
@@ -38,21 +38,23 @@ def video(
     clips: Annotated[list[Path] | None, _CLIPS] = None,
     alternate: Annotated[Path | None, _ALTERNATE] = None,
     camera: Annotated[
-        tuple[int, int] | None, given("--camera", "Numbers of two live cameras; Ctrl-C ends the run.", "N N")
+        tuple[int, int] | None, option("--camera", "Numbers of two live cameras; Ctrl-C ends the run.", "N N")
     ] = None,
     output: Annotated[Path | None, _OUTPUT] = None,
     maps: Annotated[
-        Path | None, given("--maps", "All maps as one .npz; 10 bytes per pixel before compression.", "FILE")
+        Path | None, option("--maps", "All maps as one .npz; 10 bytes per pixel before compression.", "FILE")
     ] = None,
-    window: Annotated[int, given("--window", "Side of the window of neighbours, px, odd.", "N")] = WINDOW_WINDOW,
-    max_sigma: Annotated[float, given("--max-sigma", "Largest blur of the search, px.", "NUMBER")] = MAX_SIGMA,
+    window: Annotated[int, option("--window", "Side of the window of neighbours, px, odd.", "N")] = WINDOW_WINDOW,
+    max_sigma: Annotated[float, option("--max-sigma", "Largest blur of the search, px.", "NUMBER")] = MAX_SIGMA,
     smooth: Annotated[
-        float, given("--smooth", "Time constant of averaging where nothing moves, s; 0: off.", "S")
+        float, option("--smooth", "Time constant of averaging where nothing moves, s; 0: off.", "S")
     ] = 0.0,
     noise: Annotated[float | None, _NOISE] = None,
-    start: Annotated[float, given("--start", "Leave out frames before this time, s.", "S")] = 0.0,
-    frames: Annotated[int | None, given("--frames", "Maximum number of pairs.", "N", min=1, show_default="all")] = None,
-    offset: Annotated[float, given("--offset", "Time added to the time stamps of the second clip, s.", "S")] = 0.0,
+    start: Annotated[float, option("--start", "Leave out frames before this time, s.", "S")] = 0.0,
+    frames: Annotated[
+        int | None, option("--frames", "Maximum number of pairs.", "N", min=1, show_default="all")
+    ] = None,
+    offset: Annotated[float, option("--offset", "Time added to the time stamps of the second clip, s.", "S")] = 0.0,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -101,20 +103,20 @@ def _inputs(clips: list[Path] | None, alternate: Path | None, camera: tuple[int,
         return [alternate]
     if clips and len(clips) != 2:
         raise UsageError(f"name two clips, NEAR and FAR, got {len(clips)}; for one clip use --alternate")
-    named: Any = clips or list(camera or ())
-    if named[0] == named[1]:
-        raise UsageError(f"{named[1]} is given twice; name two")
-    return list(named)
+    sources: Any = clips or list(camera or ())
+    if sources[0] == sources[1]:
+        raise UsageError(f"{sources[1]} is given twice; name two")
+    return list(sources)
 
 
-def _open(named: Path | int, linear: bool, gamma: float | None) -> Clip | LiveCamera:
-    if isinstance(named, int):
+def _open(sources: Path | int, linear: bool, gamma: float | None) -> Clip | LiveCamera:
+    if isinstance(sources, int):
         from .cameras import LiveCamera
 
-        return LiveCamera(named, linear=linear, gamma=gamma)
+        return LiveCamera(sources, linear=linear, gamma=gamma)
     from .clip import Clip
 
-    return Clip(named, linear=linear, gamma=gamma)
+    return Clip(sources, linear=linear, gamma=gamma)
 
 
 def _writers(
