@@ -21,15 +21,14 @@ frames = [
     for number in range(9)
 ]
 
-stack = relblur.estimate_stack(np.stack(frames), align="off", exposure="off")
-step_um = 0.5
-height_um, stderr_um = (step_um * each for each in (stack.index, stack.index_stderr))
+stack = relblur.estimate_stack(np.stack(frames), align="off", exposure="off", step_um=0.5)
 print(f"median error {np.nanmedian(np.abs(stack.index - truth)):.3f} frames")
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 2.8), layout="constrained")
 axes[0].imshow(frames[3], cmap="gray")
 axes[0].set_title("frame 3")
-for axis, values, title in ((axes[1], height_um, "height, um"), (axes[2], stderr_um, "standard error, um")):
+maps = ((stack.height_um, "height, um"), (stack.height_stderr_um, "standard error, um"))
+for axis, (values, title) in zip(axes[1:], maps, strict=True):
     figure.colorbar(axis.imshow(values), ax=axis)
     axis.set_title(title)
 for axis in axes:
