@@ -102,6 +102,12 @@ def _gallery_link(found: re.Match[str]) -> str:
     return f"]({found[1]}gallery/{found[2] or 'index'})"
 
 
+def _lead_included(_app: object, _path: object, _parent: str, content: list[str]) -> None:
+    """Lead links between included files (SECURITY.md) to their pages of the site."""
+    content[0] = re.sub(r"\]\(([A-Z]+)\.md", lambda found: f"]({found[1].lower()}.md", content[0])
+
+
 def setup(app: Any) -> None:
-    """Let Sphinx know."""
+    """Connect the changes of links to Sphinx."""
     app.connect("source-read", _stay_inside)
+    app.connect("include-read", _lead_included)

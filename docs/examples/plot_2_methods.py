@@ -19,7 +19,7 @@ first, second = (synth.degrade(each, bits=8) for each in synth.pair(image, truth
 
 figure, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")
 for method, style in (("paper", "."), ("window", "-"), ("refined", "-")):
-    sigma = relblur.estimate_blur(first, second, method=method).sigma
+    sigma = relblur.estimate_blur(first, second, method=method, linear=False).sigma
     print(f"{method:8} median error {np.nanmedian(np.abs(sigma - truth) / truth):.2%}")
     axis.plot(sigma[64], style, label=method, markersize=3, linewidth=1.5)
 axis.plot(truth[64], "k--", label="truth", linewidth=1)

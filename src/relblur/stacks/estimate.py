@@ -137,7 +137,8 @@ def estimate_stack(
         given = stack_images(images, preparing, options, valid=valid, clipped=clipped, channel_axis=channel_axis)
     report = progress or (lambda share: None)
     if len(given) == 2:
-        raise InputError("a stack needs three images, got 2; use estimate_blur or estimate_depth for a pair")
+        remedy = "use estimate_blur or estimate_depth for a pair (relblur estimate)"
+        raise InputError(f"a stack needs three images, got 2; {remedy}")
     _refuse_unused(len(given), camera, options)
     frames = images if isinstance(images, Frames) else read_frames(given, lambda share: report(0.3 * share))
     stack = _measured(frames, camera, options, lambda share: report(0.3 + 0.5 * share))
