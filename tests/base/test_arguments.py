@@ -47,7 +47,6 @@ PAIRS = {
     "channels first taken for last": ((COLOUR.transpose(2, 0, 1),) * 2, {"channel_axis": -1}, "first has 40 channels"),
     "a path": (("a.png", GOOD), {}, "first is a path, 'a.png'; read it with relblur.imread\\('a.png'\\)"),
     "bytes and 0..255": (((GOOD * 255).astype(np.uint8), GOOD * 255), {}, "first is uint8.* pass second / 255"),
-    "sigmas without the paper": ((GOOD, GOOD), {"sigmas": [1.0]}, "sigmas is part of method=.paper. only"),
     "negative max_sigma": ((GOOD, GOOD), {"max_sigma": -2}, "max_sigma must be finite and > 0 px, got -2"),
     "sRGB beyond 1": ((GOOD * 9, GOOD * 9), {"linear": True}, "the sRGB curve is undone within 0..1"),
     "channel_axis for grey": ((GOOD, GOOD), {"channel_axis": -1}, "channel_axis needs three dimensions, leave it out"),

@@ -137,13 +137,13 @@ def test_npy_holds_sigma_and_is_no_map(tmp_path):
     blur = made()
     blur.save(tmp_path / "map.npy")
     assert_array_equal(np.load(tmp_path / "map.npy"), blur.sigma)
-    with pytest.raises(FileError, match=r"map.npy is no BlurMap, or an export without its flags"):
+    with pytest.raises(FileError, match=r"map.npy is not a complete BlurMap"):
         BlurMap.load(tmp_path / "map.npy")
 
 
 def test_images_are_no_maps(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((4, 5), np.float32))
-    with pytest.raises(FileError, match=r"a.tif is no BlurMap, or an export without its flags"):
+    with pytest.raises(FileError, match=r"a.tif is not a complete BlurMap"):
         BlurMap.load(tmp_path / "a.tif")
     with pytest.raises(FileError, match="there is no file"):
         BlurMap.load(tmp_path / "d.npz")

@@ -237,7 +237,7 @@ def test_pictures_are_turned_upright(tmp_path, orientation):
     photograph = read_photograph(tmp_path / "image.png", linear=False, dtype=np.float64)
     light = photograph.light
     assert_allclose(light, wanted / 255, atol=1e-12)
-    assert photograph.info["changes"] == ([] if orientation == 1 else ["turned upright as the file says"])
+    assert photograph.info["changes"] == ([] if orientation == 1 else ["turned upright by its EXIF orientation"])
     tifffile.imwrite(tmp_path / "image.tif", codes, photometric="rgb", extratags=[(274, "H", 1, orientation, True)])
     assert_allclose(imread(tmp_path / "image.tif", linear=False), wanted / 255, atol=1e-12)
 

@@ -1,7 +1,9 @@
 """Foundations of all layers: errors, settings, checks of arguments; no algorithms.
 
 ``errors``     the classes of errors
-``settings``   the defaults, for Python and the command line alike
+``settings``   choices of options, and numbers that several packages share
+``options``    options of functions and commands, with defaults and help texts
+``deprecated`` warnings of old names
 ``_typing``    names of types
 ``arguments``  checks of values: numbers, words, arrays of other packages
 ``pixels``     values of pixels: full scale, clipping, values that are not light

@@ -129,7 +129,7 @@ def plain_array(image: Any, name: str) -> AnyArray:
     try:
         if _is_pillow(image):
             return _pillow_array(image, name)
-        return np.asarray(image.detach() if _home(image) == "torch" else image)
+        return np.asarray(image.detach() if _package_of(image) == "torch" else image)
     except Exception as error:  # ragged lists, arrays on another device; other packages raise any type
         detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
@@ -158,12 +158,12 @@ def colour_axis(image: Any, channel_axis: int | None) -> int | None:
     return channel_axis
 
 
-def _home(image: Any) -> str:
+def _package_of(image: Any) -> str:
     return type(image).__module__.partition(".")[0]
 
 
 def _is_pillow(image: Any) -> bool:
-    return _home(image) in ("PIL", "pillow_heif") and hasattr(image, "getbands")
+    return _package_of(image) in ("PIL", "pillow_heif") and hasattr(image, "getbands")
 
 
 def _pillow_array(picture: Any, name: str) -> AnyArray:

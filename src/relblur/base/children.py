@@ -52,7 +52,7 @@ class Child:
 
     def __init__(self, *, quiet: bool = False) -> None:
         """Start the process; ``quiet`` discards its standard error."""
-        path = [*(each for each in sys.path if not _is_here(each)), str(Path(__file__).parents[2])]
+        path = [*(each for each in sys.path if not _is_current_folder(each)), str(Path(__file__).parents[2])]
         command = [sys.executable, "-c", _PROGRAM.format(path=path)]
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
         errors = subprocess.DEVNULL if quiet else None
@@ -105,7 +105,7 @@ class Child:
         return code
 
 
-def _is_here(folder: str) -> bool:
+def _is_current_folder(folder: str) -> bool:
     """Return whether a search path is the current folder."""
     try:
         return os.path.samefile(folder or os.curdir, os.curdir)
@@ -114,7 +114,7 @@ def _is_here(folder: str) -> bool:
 
 
 _idle: list[Child] = []
-_places = threading.Semaphore(_MOST)
+_slots = threading.Semaphore(_MOST)
 
 
 def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
@@ -122,7 +122,7 @@ def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
 
     Errors of relblur are raised unchanged, all others as :class:`ChildError`.
     """
-    with _places:
+    with _slots:
         try:
             child = _idle.pop()
         except IndexError:
@@ -152,10 +152,10 @@ def _end_idle() -> None:
 
 
 def _after_fork() -> None:
-    """Forget the children in a forked process: they belong to its parent."""
-    global _places
+    """Discard the children in a forked process: they belong to its parent."""
+    global _slots
     _idle.clear()
-    _places = threading.Semaphore(_MOST)
+    _slots = threading.Semaphore(_MOST)
 
 
 if hasattr(os, "register_at_fork"):

@@ -279,8 +279,8 @@ def fill_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray |
             good = goods[index]
             good = ~hot if good is None else good & ~hot
             goods[index], filled[index] = good, without_gaps(images[index], good)
-    known = [good for good in goods if good is not None]
-    return filled, np.logical_and.reduce(known) if known else None
+    masks = [good for good in goods if good is not None]
+    return filled, np.logical_and.reduce(masks) if masks else None
 
 
 def _filled(image: AnyArray, good: BoolArray | None) -> AnyArray:
@@ -288,7 +288,7 @@ def _filled(image: AnyArray, good: BoolArray | None) -> AnyArray:
 
 
 def _good(image: AnyArray, name: str) -> BoolArray | None:
-    """Return a map of the pixels of an (H, W, C) image that hold light and are not masked; None if all are."""
+    """Return a mask of the pixels of an (H, W, C) image that contain light and are not masked; None if all do."""
     bad = no_data(np.ma.getdata(image), usual_values(np.ma.getdata(image)))
     if np.ma.is_masked(image):
         masked: BoolArray = np.asarray(np.ma.getmaskarray(image).any(axis=2))

@@ -167,26 +167,26 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 def hot_pixels(
     first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual]
 ) -> tuple[BoolArray | None, BoolArray | None]:
-    """Return maps of the hot pixels of two finite (H, W, C) pictures; None without any.
+    """Return masks of the hot pixels of two finite (H, W, C) pictures; None without any.
 
     The other picture has nothing unusual at a hot pixel, or the same fault.
     """
     images = (first, second)
-    lone = [_lone(image, of) for image, of in zip(images, usual, strict=True)]
+    isolated = [_isolated_pixels(image, of) for image, of in zip(images, usual, strict=True)]
     hot: list[BoolArray | None] = []
-    for i, alone in enumerate(lone):
-        if alone is not None:
-            excess, there = usual[i].deviation(images[i]), usual[1 - i].deviation(images[1 - i])
-            absent = there <= np.maximum(usual[1 - i].span, ABSENT * excess)
-            both = lone[1 - i]
-            alone = alone & (absent if both is None else absent | both)
-        hot.append(alone)
+    for i, mask in enumerate(isolated):
+        if mask is not None:
+            excess, other_excess = usual[i].deviation(images[i]), usual[1 - i].deviation(images[1 - i])
+            absent = other_excess <= np.maximum(usual[1 - i].span, ABSENT * excess)
+            other = isolated[1 - i]
+            mask = mask & (absent if other is None else absent | other)
+        hot.append(mask)
     return hot[0], hot[1]
 
 
-def _lone(image: AnyArray, usual: Usual) -> BoolArray | None:
-    """Return a map of single pixels far beyond the range of their picture, None without any."""
-    if image.dtype.itemsize == 1:  # 8 bits hold no such contrast
+def _isolated_pixels(image: AnyArray, usual: Usual) -> BoolArray | None:
+    """Return a mask of single pixels far beyond the range of their picture, None without any."""
+    if image.dtype.itemsize == 1:  # 8 bits cannot contain such contrast
         return None
     if max(float(image.max()) - usual.middle, usual.middle - float(image.min())) <= usual.hot_from:
         return None

@@ -4,9 +4,9 @@ JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of th
 transform preserves energy. The variance of the rounding error is therefore the mean of ``q^2 / 12`` over the table, if
 the coefficients are large compared with ``q``. Smaller coefficients become 0, and the error is the coefficient itself.
 
-The file of a picture that was compressed earlier, and then stored as PNG or as a JPEG of higher quality, has no table
-of that compression. But the cosine coefficients ``c`` of its blocks still lie close to multiples of ``q``. For
-coefficients beyond ``q / 2`` (the others became 0)
+If a compressed picture is stored again as PNG or as a JPEG of higher quality, its file lacks the first table. The
+cosine coefficients ``c`` of its blocks are still close to multiples of ``q``. For coefficients beyond ``q / 2`` (the
+others became 0)
 
     mean of cos(2 pi c / q)
 
@@ -82,7 +82,7 @@ class JpegTable:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the compression error in textured places, in levels of 255."""
+        """Standard deviation of the compression error in textured areas, in levels of 255."""
         return _SHARE * math.sqrt(sum(min(q, _MOST) ** 2 for q in self.divisors) / (64 * 12))
 
     def coarser(self, other: JpegTable) -> JpegTable:
@@ -102,7 +102,7 @@ class JpegTable:
 def find_traces(values: AnyArray) -> tuple[JpegTable, tuple[int, int]] | None:
     """Return the table of an earlier compression of a picture of bytes, and the row and column where its blocks begin.
 
-    The picture is (H, W) or (H, W, 3). Without traces of compression the answer is None.
+    The picture is (H, W) or (H, W, 3). None without traces of compression.
     """
     if values.dtype != np.uint8:
         return None
@@ -114,9 +114,9 @@ def find_traces(values: AnyArray) -> tuple[JpegTable, tuple[int, int]] | None:
     if traced is None:
         return None
     # Divisors without a trace come from the usual table, scaled to the others.
-    usual, known = np.array(_AT_50, np.float64), traced > 0
-    scale = float(np.median(traced[known] / usual[known]))
-    divisors = np.where(known, traced, np.maximum(np.rint(scale * usual), 1))
+    usual, is_traced = np.array(_AT_50, np.float64), traced > 0
+    scale = float(np.median(traced[is_traced] / usual[is_traced]))
+    divisors = np.where(is_traced, traced, np.maximum(np.rint(scale * usual), 1))
     return JpegTable(tuple(int(q) for q in divisors.ravel())), corner
 
 
@@ -149,13 +149,13 @@ def _coefficients(values: AnyArray, most: int = _BLOCKS) -> FloatArray:
 
 def _divisors(coefficients: FloatArray) -> FloatArray | None:
     """Return the divisors of all frequencies, 0 where there is no trace; None if too few have one."""
-    found = np.zeros((BLOCK, BLOCK))
+    divisors = np.zeros((BLOCK, BLOCK))
     count = 0
     for place in np.ndindex(BLOCK, BLOCK):
         if place != (0, 0):  # the mean is rounded too finely
-            found[place], is_rounded = _divisor(coefficients[:, *place])
+            divisors[place], is_rounded = _divisor(coefficients[:, *place])
             count += is_rounded
-    return found if count >= _FREQUENCIES else None
+    return divisors if count >= _FREQUENCIES else None
 
 
 def _divisor(values: FloatArray) -> tuple[float, bool]:

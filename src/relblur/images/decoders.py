@@ -69,7 +69,7 @@ def needed(source: Source, kind: str) -> None:
 _MOST_READS = 50_000
 
 
-class _Clocked(io.BytesIO):
+class _LimitedBytes(io.BytesIO):
     """The bytes of a file, with limits on the time and the number of reads of a decoder."""
 
     def __init__(self, source: Source) -> None:
@@ -81,13 +81,13 @@ class _Clocked(io.BytesIO):
         self._source.check_time()
         self.reads_left -= 1
         if self.reads_left < 0:
-            raise FileError(f"{self._source.path} is damaged or incomplete: what is before its pixels has no end")
+            raise FileError(f"{self._source.path} is damaged or incomplete: its header does not end")
         return super().read(size)
 
 
 def open_picture(source: Source, kind: str) -> Any:
     """Return a picture of Pillow or pillow-heif with a checked size, whose pixels are still packed."""
-    content = _Clocked(source)
+    content = _LimitedBytes(source)
     if kind == "HEIC":
         import pillow_heif
 
@@ -145,7 +145,7 @@ def decode_picture(source: Source, kind: str, plane: Plane | None = None) -> Sto
         else:
             is_deep = _is_deep(picture)
             picture.load()  # raises if the file is truncated
-            table = JpegTable.of(getattr(picture, "quantization", None))  # gone once the pixels are converted
+            table = JpegTable.of(getattr(picture, "quantization", None))  # lost when the pixels are converted
             exif = picture.getexif()
             if is_deep and picture.mode in ("RGB", "RGBA", "LA"):  # Pillow reduces it to 8 bits
                 values = np.asarray(in_child(f"{__name__}:opencv_values", source, kind))
@@ -180,7 +180,7 @@ def _with_curve(stored: StoredImage, source: Source) -> StoredImage:
     at = content.find(b"colrnclx")
     transfer = int.from_bytes(content[at + 10 : at + 12], "big") if at >= 0 else None
     if transfer in (16, 18) and stored.icc_profile is None:
-        raise FileError(f"{source.path} holds HDR video's tones (PQ or HLG); export it as standard dynamic range")
+        raise FileError(f"{source.path} has an HDR tone curve (PQ or HLG); export it as standard dynamic range")
     return replace(stored, srgb=transfer != 8, linear=transfer == 8, lossy=True)
 
 
@@ -232,7 +232,7 @@ def decode_exr(source: Source) -> StoredImage:
         raise
     except Exception as error:
         detail = first_line(error)
-        if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # messages of its versions for damage
+        if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # messages on damage, by version
             detail = "its pixels are damaged or incomplete"
         raise FileError(f"{source.path} is not a readable OpenEXR image: {detail.replace(name, 'it')}") from None
     for names in (("R", "G", "B"), ("Y",)):

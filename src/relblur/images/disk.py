@@ -94,7 +94,10 @@ def check_target(target: Path) -> None:
         kind = os.stat(target).st_mode
     except FileNotFoundError:
         kind = stat.S_IFREG
-    except (OSError, ValueError) as error:  # a name that is too long or holds a zero byte, a folder that is closed
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # a name that is too long or contains a zero byte, a folder without permission
         raise FileError(f"cannot write {str(target)!r}: {getattr(error, 'strerror', None) or error}") from None
     if stat.S_ISDIR(kind):
         raise FileError(f"cannot write {target}: it is a folder; name a file in it")
@@ -196,7 +199,7 @@ def _append(stream: BinaryIO, order: str, lists: Mapping[int, Any]) -> None:
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
     """Write arrays and a JSON description into one compressed NPZ, readable by NumPy alone."""
     contents: dict[str, AnyArray] = {**arrays, "metadata": np.array(json.dumps(metadata))}
-    # Level 1: that of numpy.savez_compressed takes four times as long and saves a tenth of the size.
+    # Level 1: the level of numpy.savez_compressed takes four times as long and saves a tenth of the size.
     with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in contents.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -139,8 +139,8 @@ class Exif:
         return struct.pack(f"{self.order}{kind}", number)
 
 
-def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set[int] | None) -> Tags:
-    """Return the tags of the list at an offset, or the wanted ones, without those that extend beyond the file."""
+def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, selected: set[int] | None) -> Tags:
+    """Return the tags of the list at an offset, or the selected ones, without tags that extend beyond the file."""
     tags: Tags = {}
     room = _MOST_LIST_BYTES
     count = int.from_bytes(read(at, 2), "little" if order == "<" else "big")
@@ -148,11 +148,11 @@ def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set
     for start in range(0, len(table) - 11, 12):
         tag, kind, length = struct.unpack_from(f"{order}HHI", table, start)
         size = _SIZES.get(kind, 0) * length
-        if not 0 < size <= _MOST_BYTES or (wanted is not None and tag not in wanted):
+        if not 0 < size <= _MOST_BYTES or (selected is not None and tag not in selected):
             continue
         (place,) = struct.unpack_from(f"{order}I", table, start + 8)
         if tag in _LISTS:  # a list inside the first one, or the interoperability list inside such a list
-            inner = {1} if tag == _INTEROPERABILITY_IFD else None if wanted else set()
+            inner = {1} if tag == _INTEROPERABILITY_IFD else None if selected else set()
             if below := _tags_at(read, order, place, inner):
                 tags[tag] = below
             continue

@@ -81,7 +81,7 @@ _FORMATS = (
     _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), in_child=False),
     _Format("WEBP", (".webp",), (b"WEBP",), at=8),
     _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff),
-    _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # before HEIC: may name its brands, too
+    _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # before HEIC, whose brands it may contain
     _Format("HEIC", (".heic", ".heif"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), at=8),
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
     _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
@@ -112,8 +112,10 @@ def read_stored(path: PathLike) -> StoredImage:
     with opened(path) as source:
         form = _RAW if Path(path).suffix.lower() in RAW_SUFFIXES else _format_of(source)
         needed(source, form.name)
-        in_this = not form.in_child
-        stored = form.read(source, plane) if in_this else in_child(f"{__name__}:_decode", source, form.name, plane)
+        if form.in_child:
+            stored = in_child(f"{__name__}:_decode", source, form.name, plane)
+        else:
+            stored = form.read(source, plane)
         return replace(stored, values=_plain_channels(stored.values, path))
 
 
@@ -126,28 +128,28 @@ def _decode(source: Source, name: str, plane: Plane | None = None) -> StoredImag
     return _BY_NAME[name].read(source, plane)
 
 
-def _known(source: Source) -> _Format | None:
+def _recognised(source: Source) -> _Format | None:
     start = source.read(0, 64)
     return next((each for each in _FORMATS if each.fits(start)), None)
 
 
 def _format_of(source: Source) -> _Format:
-    found = _known(source)
-    if found is None and source.read(4, 4) == b"ftyp":
+    form = _recognised(source)
+    if form is None and source.read(4, 4) == b"ftyp":
         raise FileError(f"{source.path} is a video; save two of its frames as images, and give these")
-    if found is None:
+    if form is None:
         raise FileError(
             f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "
             f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
         )
-    return found
+    return form
 
 
 def is_result(path: PathLike) -> bool:
     """Return whether relblur wrote a PNG, JPEG or TIFF, by its metadata; False for other files."""
     try:
         with opened(path) as source:
-            kind = found.name if (found := _known(source)) else ""
+            kind = form.name if (form := _recognised(source)) else ""
             if kind == "TIFF":
                 with open_tiff(source) as file:
                     return str(file.pages[0].software).startswith(SOFTWARE.split()[0] + " ")
@@ -179,5 +181,5 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
         if array.shape[2] == 1:
             array = array[:, :, 0]
         elif array.shape[2] != 3:
-            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
+            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), and alpha")
     return np.ascontiguousarray(array)

@@ -58,7 +58,7 @@ def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the fields of a map and its settings from an NPZ."""
     if not is_npz(path):
         with opened(path):  # a missing or an empty file has an error of its own
-            raise FileError(f"{path} is no BlurMap, or an export without its flags; one is read from .npz")
+            raise FileError(f"{path} is not a complete BlurMap; only the .npz of BlurMap.save can be loaded")
     fields, about = read_npz(path)
     check_format(path, about, FORMAT, FORMAT_VERSION)
     missing = [name for name in FIELDS if name not in fields]

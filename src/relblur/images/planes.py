@@ -129,11 +129,11 @@ def _planes(series: _Series) -> list[Plane]:
     return [Plane(series.path, first, n * size, label=str(n + 1)) for n in range(count)]
 
 
-def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
+def _stack_of(series: _Series, chosen: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
     sizes = dict(zip(series.axes, series.shape, strict=True))
     along = _focus_axis(series.path, sizes)
     for axis, name in _NAMES.items():
-        number, size = wanted[axis], sizes.get(axis, 1)
+        number, size = chosen[axis], sizes.get(axis, 1)
         if number is not None and axis == along:
             raise InputError(f"{name} is the axis of the stack in {series.path}, which has no Z; leave it out")
         if (number or 0) >= size:
@@ -144,7 +144,7 @@ def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[st
             notes += (f"{name} 0 of {size} (--{name})",)
     if any(size > 1 and axis not in _NAMES and axis != along for axis, size in sizes.items()):
         raise FileError(f"{series.path} has the axes {series.axes}; relblur takes Z, channel and time")
-    start = {axis: wanted.get(axis) or 0 for axis in sizes}
+    start = {axis: chosen.get(axis) or 0 for axis in sizes}
     places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
     if not series.numbers:  # Zarr
         planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))

@@ -5,7 +5,7 @@ its name in one step. Files for an existing folder get their names one after the
 
 The name of a stage is ``.relblur-``, 8 digits of this machine and 16 random ones. It is locked (``flock``) while its
 process lives; the next run deletes the stages of dead runs. Process numbers are not used, because two containers may
-have the same. Nothing in a stage is acted upon. A stage of another user, or a link, is not touched.
+have the same. The contents of a dead stage have no effect. Links and the stages of other users are not touched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures with lengths in their metadata: OME-TIFF and OME-Zarr, with the step of Z and the side of a pixel."""
+"""Write OME-TIFF and OME-Zarr with the step of Z and the side of a pixel."""
 
 from __future__ import annotations
 

@@ -96,4 +96,4 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
 
 def changes_of(orientation: int) -> tuple[str, ...]:
     """Return a note on an orientation that was undone."""
-    return ("turned upright as the file says",) if orientation in _TURNS else ()
+    return ("turned upright by its EXIF orientation",) if orientation in _TURNS else ()

@@ -1,4 +1,4 @@
-"""TIFF pages to pixels, in a child process: tifffile unpacks what Python can, libtiff in Pillow and OpenCV the rest.
+"""Decode TIFF pages in a child process, with tifffile, or with libtiff in Pillow and OpenCV.
 
 A page becomes grey or RGB. Other contents are refused, because a wrong guess would still look like a picture.
 """
@@ -32,8 +32,8 @@ _UNSIGNED, _SIGNED, _FLOAT = 1, 2, 3
 _BITS = {_UNSIGNED: (8, 16, 32, 64), _SIGNED: (16, 32, 64), _FLOAT: (16, 32, 64)}
 #: Allowed size of a packed piece beyond twice its pixels, bytes: LZW may lengthen data by half, JPEG has a header.
 _SPARE_BYTES = 100_000
-#: Tags that decide the meaning of the pixels.
-_WANTED = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *range(322, 326), 332, 339, 32997, 34675}
+#: Tags that define the meaning of the pixels.
+_TAGS = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *range(322, 326), 332, 339, 32997, 34675}
 
 
 def open_tiff(source: Source) -> Any:
@@ -75,10 +75,10 @@ class _Page:
 
     def __init__(self, source: Source, file: Any, page: Any) -> None:
         tags = {tag.code: tag.value for tag in page.tags}
-        if lost := _codes(source, file.tiff, page.offset) & _WANTED - set(tags):  # tifffile omits unreadable tags
-            raise ValueError(f"tag {min(lost)} is damaged")
+        if damaged := _codes(source, file.tiff, page.offset) & _TAGS - set(tags):  # tifffile omits unreadable tags
+            raise ValueError(f"tag {min(damaged)} is damaged")
 
-        def only(code: int) -> int:
+        def common_value(code: int) -> int:
             """Return the common value of a tag for all samples; 0 if the values differ."""
             values = tags.get(code, 1)
             values = set(values) if isinstance(values, tuple) else {values}
@@ -86,13 +86,13 @@ class _Page:
 
         self.source, self.file, self.page = source, file, page
         self.width, self.height, self.samples = int(tags[256]), int(tags[257]), int(tags.get(277, 1))
-        self.bits = only(258)
-        self.kind = _UNSIGNED if only(339) == 4 else only(339)  #: 4: undefined
+        self.bits = common_value(258)
+        self.kind = _UNSIGNED if common_value(339) == 4 else common_value(339)  #: 4: undefined
         self.compression, self.predictor = int(tags.get(259, 1)), int(tags.get(317, 1))
         self.meaning = int(tags.get(262, _RGB if self.samples >= 3 else _BLACK_IS_ZERO))
         self.is_planar = int(tags.get(284, 1)) == 2 and self.samples > 1
         self.is_plain = int(tags.get(32997, 1)) == int(tags.get(332, 1)) == 1  #: neither a volume nor special inks
-        self.is_reversed = int(tags.get(266, 1)) != 1  #: order of bits, on which writers disagree beyond one bit
+        self.is_reversed = int(tags.get(266, 1)) != 1  #: order of bits; programs differ in its meaning
         strip = (min(int(tags.get(278, self.height)), self.height), self.width)
         self.is_tiled, self.has_palette = 322 in tags, 320 in tags
         #: Height and width of a strip or a tile, px.
@@ -124,9 +124,9 @@ class _Page:
         source.check_pixels(self.height, self.width)
         source.check_pixels(tall, wide)
         pieces = math.ceil(self.height / tall) * math.ceil(self.width / wide)
-        wanted = pieces * (self.samples if self.is_planar else 1)
-        if not wanted == len(self.page.dataoffsets) == len(self.page.databytecounts):
-            raise ValueError(f"it has {len(self.page.dataoffsets)} of {wanted} pieces")
+        expected = pieces * (self.samples if self.is_planar else 1)
+        if not expected == len(self.page.dataoffsets) == len(self.page.databytecounts):
+            raise ValueError(f"it has {len(self.page.dataoffsets)} of {expected} pieces")
         if max(self.page.databytecounts) > 2 * tall * wide * self.samples * max(self.bits, 8) // 8 + _SPARE_BYTES:
             raise ValueError(f"a piece of it declares {max(self.page.databytecounts)} bytes")
         pixels = pieces * tall * wide if self.is_tiled else self.height * self.width

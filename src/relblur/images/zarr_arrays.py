@@ -1,6 +1,6 @@
 """Zarr arrays (versions 2 and 3), read in parts by the zarr package in a child process with limits.
 
-The description of an array is checked first: it must have real numbers and only codecs that pack.
+The description of an array is checked first: it must have real numbers and only codecs for compression.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ZarrArray:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
-    names: tuple[str, ...] | None  #: of the dimensions
+    names: tuple[str, ...] | None  #: names of the dimensions
 
     @property
     def ndim(self) -> int:
@@ -174,8 +174,8 @@ def _describe(path: str, progress: Callable[[float], None]) -> ZarrNode:
     if not hasattr(node, "shape"):
         return ZarrNode(attributes, None)
     names = getattr(node.metadata, "dimension_names", None)
-    known = tuple(map(str, names)) if names and None not in names else None
-    return ZarrNode(attributes, ZarrArray(path, node.shape, node.dtype, node.chunks, known))
+    axes = tuple(map(str, names)) if names and None not in names else None
+    return ZarrNode(attributes, ZarrArray(path, node.shape, node.dtype, node.chunks, axes))
 
 
 def _codecs(about: Any) -> Iterator[str]:
