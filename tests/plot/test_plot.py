@@ -163,7 +163,7 @@ def test_any_shape_has_a_figure(shape, value, ax):
         (lambda blur, ax: plot.depth(blur, ax=ax), "a DepthMap is needed for this figure, got BlurMap"),
         (lambda blur, ax: plot.blur(blur, ax=3), "ax must be axes of matplotlib, got int"),
         (lambda blur, ax: plot.blur(blur, ax=ax, limit=-1), "limit must be finite and > 0"),
-        (lambda blur, ax: plot.profile(blur, (0, 0), (0, 30), ax=ax), "within the map of 20 rows"),
+        (lambda blur, ax: plot.profile(blur, (0, 0), (0, 30), ax=ax), "rows 0 to 19"),
         (lambda blur, ax: plot.reliability(blur, np.zeros((2, 2)), ax=ax), "pass the truth of the whole map"),
         (lambda blur, ax: plot.reliability(blur, np.full((20, 30), np.nan), ax=ax), "no pixel has both"),
     ],

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
+from relblur.errors import FileError, InputError
 
 import relblur
 from relblur import estimate_stack
@@ -48,6 +49,25 @@ def test_breathing_and_exposure_drift_are_undone(sharp):
     expected = wide[3][13 : 13 + SIZE, 11 : 11 + SIZE]
     assert_allclose(full[:, :, 0][INSIDE], 0.9 * expected[INSIDE], atol=0.03)
     assert not inside.all()
+
+
+def test_a_saved_alignment_replaces_the_search_for_order_and_motions(sharp, tmp_path, monkeypatch):
+    wide = [np.pad(frame, 12, mode="reflect") for frame in stack_of(sharp, ramp(0, 5), 6)]
+    images = [wide[i][12 + i : 12 + i + SIZE, 12 - i : 12 - i + SIZE] for i in (3, 0, 5, 1, 4, 2)]
+    options = {"motion": tmp_path / "m.json", "exposure": "off", "decimate": 2, "fuse": False}
+    found = estimate_stack(images, **options)
+    monkeypatch.setattr("relblur.stacks.frames.find_motion", None)
+    monkeypatch.setattr("relblur.stacks.frames.focus_order", None)
+    again = estimate_stack(images, **options)
+    assert again.order == found.order != tuple(range(6))
+    assert_allclose(again.index, found.index, atol=1e-6)
+    assert f"alignment: from {tmp_path / 'm.json'}" in again.settings["notes"]
+    for others, text in ((images[:5], "6 images of 72x72, got 5"), ([each[:40] for each in images], "got 6 of 72x40")):
+        with pytest.raises(InputError, match=text):
+            estimate_stack(others, **options)
+    (tmp_path / "m.json").write_text('{"shape": [72, 72], "order": 3}')
+    with pytest.raises(FileError, match=r"m\.json is not an alignment"):
+        estimate_stack(images, **options)
 
 
 def test_planes_of_one_file_are_a_stack_with_heights(many, tmp_path):

@@ -55,7 +55,7 @@ def z_file(tmp_path_factory, scene):
 @pytest.fixture(scope="module")
 def measured(z_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "result"
-    extra = ("--apply-channel", 1, "--report")
+    extra = ("--apply-channel", 1, "--report", "--profile", "10,20,150,20")
     result = run("stack", z_file, "-o", out, "--channel", 0, *PLAIN, *extra, "--json")
     assert result.exit_code == 0, result.output
     return out, json.loads(result.stdout)
@@ -92,6 +92,17 @@ def test_written_files_carry_the_scale(measured):
         assert_allclose(picture.info["dpi"], 25_400 / PIXEL, rtol=1e-4)
     assert (summary["step_um"], summary["pixel_um"]) == (STEP, PIXEL)
     assert len(summary["files"][0]["sha256"]) == 64
+
+
+def test_a_profile_has_the_heights_along_a_line(measured):
+    out, _ = measured
+    table = np.genfromtxt(out / "profile.csv", delimiter=",", names=True)
+    assert table.dtype.names == ("column", "row", "distance_px", "height_um", "stderr", "measured")
+    height, stderr = tifffile.imread(out / "height.ome.tif")[:, 20, 10:151]
+    assert_allclose(table["column"], np.arange(10, 151))
+    assert_allclose(table["distance_px"], np.arange(141))
+    assert_allclose(table["height_um"], height, rtol=1e-5)
+    assert_allclose(table["stderr"], stderr, rtol=1e-5)
 
 
 def test_another_channel_is_fused_by_the_same_index(measured, scene):

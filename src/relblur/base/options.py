@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from .settings import (
@@ -27,7 +28,7 @@ from .settings import (
 
 if TYPE_CHECKING:
     from ..blur.noise import NoiseModel
-    from ._typing import AnyArray, ArrayLike
+    from ._typing import AnyArray, ArrayLike, PathLike
 
 __all__ = ["Depth", "Estimating", "Preparing", "Reading", "Record", "Stack", "choices_of", "option_fields"]
 
@@ -177,6 +178,9 @@ class Stack(Record):
     )
     max_sigma: float | None = _option(
         None, "Largest blur of the search, px; used for few images only.", kind=float, unset="by method"
+    )
+    motion: PathLike | None = _option(
+        None, "JSON file of the alignment: used if it exists, written otherwise.", kind=Path, unset="none"
     )
     channel: int | None = _option(None, "Channel of a file of planes, from 0.", kind=int, unset="0", least=0)
     time: int | None = _option(None, "Time point of a file of planes, from 0.", kind=int, unset="0", least=0)

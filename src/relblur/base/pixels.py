@@ -16,12 +16,14 @@ For an ordinary picture the search needs only its minimum, its maximum and a sam
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray
+from .errors import InputError
 
 __all__ = [
     "NOT_FINITE_FROM",
@@ -31,6 +33,7 @@ __all__ = [
     "full_scale",
     "grey",
     "hot_pixels",
+    "line_pixels",
     "no_data",
     "sample_step",
     "unit_float",
@@ -199,3 +202,23 @@ def _isolated_pixels(image: AnyArray, usual: Usual) -> BoolArray | None:
     neighbours = np.ones((3, 3), bool)
     neighbours[1, 1] = False
     return np.asarray(far & (here > LENS * ndimage.maximum_filter(here, footprint=neighbours, mode="constant")))
+
+
+def line_pixels(
+    start: Any, stop: Any, shape: tuple[int, int], factor: int = 1
+) -> tuple[FloatArray, tuple[AnyArray, AnyArray]]:
+    """Return the rows and columns of the pixels of a map along a line, and their distances from its start, px.
+
+    ``start`` and ``stop`` are (row, column) in px of an image ``factor`` times as large as the map.
+    """
+    ends = np.array([start, stop], np.float64) / factor
+    if ends.shape != (2, 2) or not ((ends >= 0) & (ends <= np.array(shape) - 1)).all():
+        height, width = (factor * (side - 1) for side in shape)
+        raise InputError(
+            f"a line must be from (row, column) to (row, column), rows 0 to {height} and columns 0 to {width}, "
+            f"got {start} to {stop}"
+        )
+    length = math.dist(*ends)
+    along: FloatArray = np.linspace(0.0, length, max(2, round(length) + 1))
+    rows, columns = (np.rint(np.linspace(a, b, len(along))).astype(int) for a, b in ends.T)
+    return along, (rows, columns)

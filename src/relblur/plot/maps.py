@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import ArrayLike, FloatArray
+from ..base._typing import ArrayLike
 from ..base.arguments import as_positive
-from ..base.errors import InputError
+from ..base.pixels import line_pixels
 from ..base.shown import percentages
 from ..blur.blur_map import BlurMap
 from ..blur.result import MapResult
@@ -133,20 +132,13 @@ def profile(
     10
     """
     result = check_kind(result, BlurMap, DepthMap)
-    ends = np.array([start, stop], np.float64)
-    if ends.shape != (2, 2) or not ((ends >= 0) & (ends <= np.array(result.shape) - 1)).all():
-        raise InputError(
-            f"start and stop must be (row, column) within the map of {result.shape[0]} rows and {result.shape[1]} "
-            f"columns, got {start} and {stop}"
-        )
-    here, length = axes_or_current(ax), math.dist(*ends)
-    along: FloatArray = np.linspace(0.0, length, max(2, round(length) + 1))
-    places = tuple(np.rint(np.linspace(a, b, len(along))).astype(int) for a, b in ends.T)
+    along, places = line_pixels(start, stop, result.shape)
+    here = axes_or_current(ax)
     values, error = result.value[places], result.stderr[places]
     (line,) = here.plot(along, values, linewidth=1.5, label=label or None)
     here.fill_between(along, values - error, values + error, color=line.get_color(), alpha=0.25, linewidth=0)
     if truth is not None:
         here.plot(along, np.asarray(truth)[places], color="0.15", linestyle="--", linewidth=1.2, label="truth")
-    here.set_xlabel("px along the line ({:g}, {:g}) to ({:g}, {:g})".format(*ends.ravel()))
+    here.set_xlabel("px along the line ({:g}, {:g}) to ({:g}, {:g})".format(*start, *stop))
     here.set_ylabel(MapView.of(result).label)
     return line

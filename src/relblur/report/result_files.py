@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
-from ..base.pixels import unit_float
+from ..base.pixels import line_pixels, unit_float
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import observed_blurrier, resynthesize
@@ -21,6 +21,7 @@ from ..images.disk import write_image, write_tiff
 from ..photo.picture_form import FOR_SCREENS
 from ..plot.colours import look_of, to_look_at, white_of
 from ..stacks.stack_map import StackMap
+from ..stacks.topography import Surface
 from .full_size import HEIGHT_FILES, RELATIVE_DEPTH, write_picture, write_relative_depth_of_stack
 from .panels import Panel, map_picture, pair_panels, panels_picture, result_panels
 from .saved import digest
@@ -29,10 +30,12 @@ from .summary import caption, stack_caption, summarise, summarise_range, write_s
 __all__ = [
     "BLUR_FILES",
     "DEPTH_FILES",
+    "PROFILE_FILE",
     "RANGE_FILES",
     "stack_files",
     "write_blur_files",
     "write_depth_files",
+    "write_profile",
     "write_range_files",
     "write_stack_files",
 ]
@@ -59,6 +62,7 @@ DEPTH_FILES = (
     "camera.toml",
     "summary.json",
 )
+PROFILE_FILE = "profile.csv"
 RANGE_FILES = ("overview.png", "probability.tif", "between.png", "summary.json")
 
 #: Brightness of points outside the depth range, as a fraction of the original.
@@ -179,3 +183,20 @@ def write_stack_files(folder: Path, stack: StackMap, is_light: bool, *, images: 
 
 def _write_pages(path: Path, pages: tuple[AnyArray, AnyArray], names: list[str], pixel_um: float | None) -> None:
     write_tiff(path, np.stack(pages).astype(np.float32), {"pages": names}, pixel_um=pixel_um)
+
+
+def write_profile(folder: Path, stack: StackMap, line: Sequence[float], surface: Surface | None = None) -> None:
+    """Write the height of a surface, the depth or the index along a line as CSV, with its standard error.
+
+    ``line`` is (column, row, column, row) in px of the photographs. A row is a pixel of the map.
+    """
+    x0, y0, x1, y1 = line
+    along, (rows, columns) = line_pixels((y0, x0), (y1, x1), stack.shape, stack.factor)
+    if surface is not None:
+        name, maps = "height_um", (surface.height_um, surface.stderr_um)
+    else:
+        name, maps = "index" if stack.depth_m is None else "depth_m", stack.best[2:]
+    samples = [each[rows, columns] for each in (*maps, stack.flags == 0)]
+    table = np.stack([*(stack.factor * each for each in (columns, rows, along)), *samples], axis=1)
+    header = f"column,row,distance_px,{name},stderr,measured"
+    np.savetxt(folder / PROFILE_FILE, table, "%.6g", ",", header=header, comments="")

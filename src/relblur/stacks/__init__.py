@@ -2,7 +2,7 @@
 
 ``images``      the given images and their options, checked
 ``order``       the order of focus
-``frames``      the images aligned, with one exposure
+``frames``      the images aligned, with one exposure; ``saved_alignment`` is the file of their motions
 ``law``         the growth of the blur
 ``few``         few frames: the joint likelihood of all of them
 ``many``        many frames: the place about which they are symmetric; ``plate`` is its prior

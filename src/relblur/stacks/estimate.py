@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import __version__
-from ..base._typing import ArrayLike, Progress
+from ..base._typing import ArrayLike, PathLike, Progress
 from ..base.arguments import as_positive
 from ..base.errors import InputError
 from ..base.options import Preparing, Stack
@@ -58,6 +58,7 @@ def estimate_stack(
     step_um: float | None = Stack.step_um,
     pixel_um: float | None = Stack.pixel_um,
     prefer: str = Stack.prefer,
+    motion: PathLike | None = Stack.motion,
     channel_axis: int | None = None,
     engine: str = Stack.engine,
     workers: int | None = Stack.workers,
@@ -101,6 +102,9 @@ def estimate_stack(
     prefer : {"any", "near", "far"}
         Which surface the fused picture has at outlines, where two depths are visible: that of the frames first or last
         in the order of focus, or what has more detail.
+    motion : path, optional
+        JSON file of the alignment. If it exists, order and motions are not searched for but taken from it. Otherwise
+        those found are written to it.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
     steps : bool
@@ -123,7 +127,7 @@ def estimate_stack(
     options = Stack(
         focus_m=focus_m, psf=psf, fuse=fuse, prefer=prefer, step_um=step_um, pixel_um=pixel_um,
         noise=noise, max_sigma=max_sigma, engine=as_engine(engine),
-        workers=workers,
+        workers=workers, motion=motion,
     )  # fmt: skip
     if camera is not None and not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")

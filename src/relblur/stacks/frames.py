@@ -28,6 +28,7 @@ from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from ..photo.rough_blur import RoughBlur
 from .images import StackImages
 from .order import focus_order
+from .saved_alignment import read_alignment, write_alignment
 
 __all__ = ["Frame", "Frames", "frames_of_channel", "frames_of_pair", "read_frames"]
 
@@ -185,21 +186,37 @@ def read_frames(images: StackImages, progress: Progress) -> Frames:
         small = small.astype(np.float32, copy=False)
         frames.append(Frame(number, small, good, None, None, focus, number, rounding, photograph.form, usable))
         progress(0.5 * (number + 1) / len(images))
-    ordered, order_notes = _in_order(frames, images)
-    placed = _aligned(ordered, images.preparing, lambda share: progress(0.5 + 0.5 * share))
+    full, preparing, file = (shape[0], shape[1]), images.preparing, images.motion
+    if file is not None and file.exists():
+        order, motions = read_alignment(file, full, len(images))
+        ordered, order_notes = _in_order(frames, images, order)
+        fitting = [frame for frame in ordered if frame.number in motions]
+        ordered = [replace(each, motion=_enlarged(motions[each.number], 1 / factor)) for each in fitting]
+        preparing = replace(preparing, align="off")
+        notes.append(f"alignment: from {file}")
+    else:
+        ordered, order_notes = _in_order(frames, images)
+    placed = _aligned(ordered, preparing, lambda share: progress(0.5 + 0.5 * share))
+    if file is not None and not file.exists() and len(placed) >= min(3, len(images)):
+        motions = {frame.number: _enlarged(frame.motion, factor) for frame in placed}
+        write_alignment(file, full, [frame.number for frame in ordered], motions)
+        notes.append(f"alignment: written to {file}")
     kept = {frame.number for frame in placed}
     why = "it does not show the same scene as its neighbours"
     dropped = tuple((number, why) for number in range(len(images)) if number not in kept)
     notes += [*order_notes, *_describe(placed), *(f"left out: {images.name(number)}, {why}" for number, why in dropped)]
     if factor > 1:
         notes.append(f"map of every {factor}th pixel, pictures at full size")
-    full = (shape[0], shape[1])
     return Frames(images, tuple(placed), full, factor, dropped, tuple(notes), is_full=factor == 1)
+
+
+def _enlarged(motion: Motion | None, factor: float) -> Motion | None:
+    return None if motion is None else motion.enlarged(factor)
 
 
 def frames_of_pair(images: Sequence[Source], preparing: Preparing, pair: ComparablePair) -> Frames:
     """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
-    motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
+    motion = _enlarged(pair.motion, 1 / pair.factor)
     small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
     first = Frame(0, small[0], pair.usable, form=pair.form)
     second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
@@ -236,8 +253,10 @@ def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], name: str) -> N
         raise InputError(f"{name} and the first image differ in colour; convert one of them")
 
 
-def _in_order(frames: list[Frame], images: StackImages) -> tuple[list[Frame], list[str]]:
-    """Return frames by distance in focus, near first, if all have one; otherwise in the order of their detail."""
+def _in_order(
+    frames: list[Frame], images: StackImages, order: list[int] | None = None
+) -> tuple[list[Frame], list[str]]:
+    """Return frames by distance in focus, near first, if all have one; otherwise in ``order`` or by their detail."""
     known = {frame.focus_m for frame in frames} - {None}
     if len(frames) == 2:
         ordered = frames
@@ -246,8 +265,8 @@ def _in_order(frames: list[Frame], images: StackImages) -> tuple[list[Frame], li
     else:
         ordered = [replace(frame, focus_m=None) for frame in frames]
         if not images.in_order:
-            greys = [np.sqrt(np.maximum(frame.small.mean(axis=2), 0)) for frame in frames]
-            ordered = [ordered[number] for number in focus_order(greys)]
+            greys = (np.sqrt(np.maximum(frame.small.mean(axis=2), 0)) for frame in frames)
+            ordered = [ordered[number] for number in order or focus_order(list(greys))]
     ordered = [replace(frame, position=place) for place, frame in enumerate(ordered)]
     numbers = [frame.number for frame in ordered]
     if numbers == sorted(numbers):
@@ -260,8 +279,9 @@ def _in_order(frames: list[Frame], images: StackImages) -> tuple[list[Frame], li
 
 def _aligned(frames: list[Frame], preparing: Preparing, progress: Progress) -> list[Frame]:
     """Return the frames that fit, aligned to the middle one or, if that does not fit, to one beside it."""
-    middle, best = (len(frames) - 1) // 2, list[Frame]()  # of two, the first: their map lies on it
-    for start in (middle, middle + 1, middle - 1) if len(frames) > 2 else (middle,):
+    still = [place for place, frame in enumerate(frames) if frame.motion is None]  # all, unless motions are given
+    middle, best = still[(len(still) - 1) // 2], list[Frame]()  # of two, the first: their map lies on it
+    for start in (middle, middle + 1, middle - 1) if len(still) > 2 else (middle,):
         placed = {start: frames[start]}
         for way in (range(start - 1, -1, -1), range(start + 1, len(frames))):
             neighbour = frames[start]
@@ -279,10 +299,11 @@ def _aligned(frames: list[Frame], preparing: Preparing, progress: Progress) -> l
 def _aligned_to(neighbour: Frame, frame: Frame, preparing: Preparing) -> Frame:
     """Return a frame aligned to its neighbour, with its exposure."""
     shape, blur = (frame.small.shape[0], frame.small.shape[1]), RoughBlur()
-    small, usable, inside, motion, exposure = frame.small, frame.usable, frame.inside, None, None
+    small, usable, inside, motion, exposure = frame.small, frame.usable, frame.inside, frame.motion, None
     if preparing.align != "off":
         both = neighbour.usable & usable
         motion = find_motion(neighbour.small, small, both, model=preparing.align, blur=blur)
+    if motion is not None:
         small = motion.resample(small).astype(np.float32, copy=False)
         usable, inside = _moved_mask(usable, motion, shape), _moved_mask(inside, motion, shape)
     if preparing.exposure != "off":

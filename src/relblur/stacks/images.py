@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..base._typing import AnyArray, ArrayLike, BoolArray, PathLike
 from ..base.arguments import as_positive, as_whole
 from ..base.errors import InputError
 from ..base.options import Preparing, Stack
+from ..images.disk import check_target
 from ..images.planes import PlaneStack, open_stack
 from ..images.reading import Plane
 from ..photo.photograph import Photograph, Source, check_gamma, photograph_of, read_photograph, stored_array
@@ -40,6 +42,8 @@ class StackImages:
     step_um, pixel_um : float or None
         Distance between two frames and side of a pixel, micrometres.
     valid, clipped : (H, W) or (N, H, W) bool arrays, or None
+    motion : Path or None
+        File of the alignment: used if it exists, written otherwise.
     """
 
     sources: Sequence[Source]
@@ -52,6 +56,7 @@ class StackImages:
     valid: BoolArray | None = None
     clipped: BoolArray | None = None
     notes: tuple[str, ...] = ()
+    motion: Path | None = None
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -118,6 +123,9 @@ def stack_images(
         None if getattr(options, name) is None else as_positive(getattr(options, name), name, "µm")
         for name in ("step_um", "pixel_um")
     )
+    motion = None if options.motion is None else Path(options.motion)
+    if motion is not None:
+        check_target(motion)
     in_order, notes = step is not None, list[str]()
     if isinstance(planes, PlaneStack):
         in_order, step, pixel = True, step or planes.step_um, pixel or planes.pixel_um
@@ -134,6 +142,7 @@ def stack_images(
         _masks("valid", valid, len(sources)),
         _masks("clipped", clipped, len(sources)),
         tuple(notes),
+        motion,
     )
 
 

@@ -101,6 +101,7 @@ def test_frames_that_do_not_fit_are_named(files, tmp_path, texture):
         (["stack", "0.png", "1.png", "2.png", "-o", "out", "--psf", "star"], "--psf"),
         (["stack", "0.png", "1.png", "-o", "out", "--remove-tilt"], "--step-um"),
         (["stack", "0.png", "1.png", "-o", "out"], "a stack needs three images"),
+        (["stack", "0.png", "1.png", "2.png", "-o", "out", "--profile", "0,0,9"], "4 numbers"),
         (["refocus", "0.png", "1.png", "--at", "3", "-o", "out.png"], "--at"),
     ],
 )
@@ -194,7 +195,12 @@ def test_align_only_writes_frames_of_full_depth(files, tmp_path):
     third = np.asarray(Image.open(files / "2.png"))
     Image.fromarray(np.roll(third, (3, -2), (0, 1))).save(tmp_path / "2.png")
     command = ["fuse", files / "0.png", files / "1.png", tmp_path / "2.png", "-o", tmp_path / "frames", "--align-only"]
-    done(*command, "--exposure", "off")
+    command += ["--exposure", "off", "--motion", tmp_path / "m.json"]
+    done(*command)
+    motions = json.loads((tmp_path / "m.json").read_text())["motions"]
+    np.testing.assert_allclose(np.array(motions["2"]["transform"])[:2, 2], (3, -2), atol=0.3)
+    again = done(*command[:4], "-o", tmp_path / "a.png", *command[-4:])
+    assert f"alignment: from {tmp_path / 'm.json'}" in again.stderr
     assert names(tmp_path / "frames") == ["0000_0.tif", "0001_1.tif", "0002_2.tif"]
     moved = tifffile.imread(tmp_path / "frames" / "0002_2.tif")
     assert np.abs(moved.astype(float) - third)[16:-16, 16:-16].mean() < 2

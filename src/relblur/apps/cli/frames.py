@@ -77,7 +77,7 @@ def align_frames(output: Path, images: StackImages, files: list[Path], force: bo
     from ...stacks.frames import read_frames
 
     is_tiff, is_zarr = output.suffix.lower() in TIFF_SUFFIXES, output.suffix.lower() == ".zarr"
-    refuse_inputs((output,), files)
+    refuse_inputs((output,), (*files, images.motion))
     if is_tiff:
         refuse_to_replace_file(output, force)
     else:  # the order of the frames is not known yet

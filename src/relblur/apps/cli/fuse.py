@@ -26,7 +26,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 def fuse(
     images: Images,
     output: PictureFile,
-    options: Annotated[Stack, Only("channel", "time", "series", "prefer")],
+    options: Annotated[Stack, Only("channel", "time", "series", "prefer", "motion")],
     preparing: Preparing,
     align_only: AlignOnlyOption = False,
     index: Annotated[
@@ -63,7 +63,7 @@ def fuse(
         raise UsageError("--index sets the frame of every pixel; leave --save-index and --prefer out")
     if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
         raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
-    refuse_inputs((output, save_index), (*files, index))
+    refuse_inputs((output, save_index), (*files, index, shots.motion))
     refuse_to_replace_file(output, force)
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
-from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, option
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, numbers, option
 from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
 
@@ -40,6 +40,10 @@ def stack(
         option("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
     ] = None,
     remove_tilt: Annotated[bool, option("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
+    profile: Annotated[
+        str | None,
+        option("--profile", "Write a CSV of the height, depth or index along a line, px of the images.", "X0,Y0,X1,Y1"),
+    ] = None,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
@@ -56,7 +60,7 @@ def stack(
     from ...depth.camera import Camera
     from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.page import PAGE_FILE
-    from ...report.result_files import stack_files
+    from ...report.result_files import PROFILE_FILE, stack_files
     from ...stacks.estimate import estimate_stack
 
     shots, files = open_images(images, preparing, options)
@@ -67,16 +71,17 @@ def stack(
         raise UsageError("--remove-tilt needs heights; add --step-um, the distance between two frames")
     other = _other(shots, files, apply_to, apply_channel, preparing, options)
     names = stack_files(fuse=options.fuse, depth=True, heights=shots.step_um is not None)
-    names += (*([_OTHER] if other else []), *([PAGE_FILE] if report else []))
+    line = None if profile is None else numbers(profile, "--profile", 4)
+    names += (*([PROFILE_FILE] if line else []), *([_OTHER] if other else []), *([PAGE_FILE] if report else []))
     refuse_to_replace(output, names, force)
-    refuse_inputs((output / name for name in names), (*files, camera, apply_to))
+    refuse_inputs((output / name for name in names), (*files, camera, apply_to, shots.motion))
     model = Camera.load(camera) if camera else None
     start = clock.perf_counter()
     with progress_bar(f"{len(shots)} images") as progress:
-        arguments = options.arguments("channel", "time", "series", "focus_m", "step_um", "pixel_um")
+        arguments = options.arguments("channel", "time", "series", "focus_m", "step_um", "pixel_um", "motion")
         result = estimate_stack(shots, camera=model, **arguments, progress=progress, steps=True)
     with filling(output, force=force) as folder:
-        summary = _write(folder, result, files, remove_tilt)
+        summary = _write(folder, result, files, remove_tilt, line)
         if other is not None:
             _write_other(folder, result, other)
         if report:
@@ -108,19 +113,24 @@ def _other(
     return other
 
 
-def _write(folder: Path, result: StackMap, files: list[Path], remove_tilt: bool) -> dict[str, Any]:
+def _write(
+    folder: Path, result: StackMap, files: list[Path], remove_tilt: bool, line: list[float] | None
+) -> dict[str, Any]:
     """Write the maps, pictures and heights of a stack; return its summary."""
     from ...report.full_size import write_heights
-    from ...report.result_files import write_stack_files
+    from ...report.result_files import write_profile, write_stack_files
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
 
     is_light = result.steps["frames"].is_light
-    summary = write_stack_files(folder, result, is_light, images=files)
+    summary, surface = write_stack_files(folder, result, is_light, images=files), None
     if result.step_um is not None and result.known.any():
         surface = surface_of(result)
-        summary["topography"] = write_heights(folder, result, surface.levelled() if remove_tilt else surface)
+        surface = surface.levelled() if remove_tilt else surface
+        summary["topography"] = write_heights(folder, result, surface)
         write_summary(folder, summary)
+    if line is not None:
+        write_profile(folder, result, line, surface)
     return summary
 
 
