@@ -138,7 +138,7 @@ def plain_array(image: Any, name: str) -> AnyArray:
 
 
 def shape_of(image: Any) -> tuple[int, ...]:
-    """Return the shape of an image's array without making the array; () for other objects."""
+    """Return the shape of an image without converting it to an array; () for other objects."""
     if _is_pillow(image):
         return (image.height, image.width) if image.mode in _GREY else (image.height, image.width, 3)
     try:

@@ -255,7 +255,7 @@ def looks_like_alpha(channel: AnyArray) -> bool:
 
 
 def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
-    """Refuse an integer image beside a float image whose values are still in integer steps."""
+    """Refuse an integer image beside a float image on the scale of integers."""
     integers = [np.issubdtype(image.dtype, np.integer) for image in (one, two)]
     if integers[0] == integers[1]:
         return

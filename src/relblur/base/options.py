@@ -1,7 +1,7 @@
-"""Options of the library and of its programs in five records, the only place of defaults and help texts.
+"""Define the options of the library and its programs, with their defaults and help texts, in five records.
 
-Signatures take their defaults from the fields (``sharper: str = Estimating.sharper``). Commands make an option of every
-field that has a help text (:mod:`relblur.apps.terminal.options`), and the viewer's form reads the same fields. The
+Signatures take their defaults from the fields (``sharper: str = Estimating.sharper``). Every field with a
+help text becomes an option of commands (:mod:`relblur.apps.terminal.options`) and a field of the viewer's form. The
 records check that words are among the choices. Other values are checked by the functions that use them.
 """
 

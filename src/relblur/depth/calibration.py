@@ -53,7 +53,7 @@ _AT_BOUND = 1e-3
 _MOST_CORRELATION = 0.999
 #: Maximum number of matchings in :func:`calibrate_shape`, and the relative change of the circles that ends them.
 _ROUNDS, _CONVERGED = 3, 0.003
-#: Pixels around a known point (px) that get its distance.
+#: Half-side of the square around a known point that gets its distance (px).
 _POINT_REACH = 4
 _UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
 
@@ -387,7 +387,7 @@ def _with(camera: Camera, names: tuple[str, ...], values: FloatArray) -> Camera:
 
 
 def _depth_error(camera: Camera, samples: _Samples) -> float:
-    """Return the median relative depth error; with two solutions, that of the better one at each pixel."""
+    """Return the median relative depth error; of two solutions the better one at each pixel counts."""
     relation = Relation.of(camera)
     errors = []
     for side in ("behind", "front"):

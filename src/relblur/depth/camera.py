@@ -176,7 +176,7 @@ class Camera:
 
     @property
     def sharper(self) -> Sharper:
-        """The image that is sharper everywhere: that of the smaller aperture at one focus, else "auto"."""
+        """The image with the smaller aperture, which is sharper everywhere; "auto" unless the pair has one focus."""
         one, two = self.circle_constants_px_m
         return "auto" if self.kind != "aperture" else "first" if one < two else "second"
 

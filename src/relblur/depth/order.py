@@ -21,7 +21,7 @@ from .depth_map import DepthMap
 
 __all__ = ["depth_order_warnings", "file_order_warnings", "image_order_warnings"]
 
-#: Words in file names that mark the image focused on the nearer and on the farther distance.
+#: Words in the file names of the image with the nearer focus, and of that with the farther focus.
 _NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
 _FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
 

@@ -61,7 +61,7 @@ def refocus(
     Parameters
     ----------
     depth_map : DepthMap
-        The depth map. Pixels without a value get that of the nearest known pixel.
+        The depth map. Pixels without a value get the depth of the nearest known pixel.
     focus_m : float
         The distance to be in focus, ``inf`` included.
     aperture : float

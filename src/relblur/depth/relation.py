@@ -82,7 +82,7 @@ class Relation:
 
 
 def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") -> DepthMap:
-    """Return the distance at which the camera makes the relative blur of a map.
+    """Return the distance at which the camera produces the relative blur of a map.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class DepthRange:
     Attributes
     ----------
     between : (H, W) bool
-        True where the measured blur is that of a point between or on the planes; False where it is unknown.
+        True where the measured blur fits a point between or on the planes; False where it is unknown.
     probability : (H, W) float64
         Probability that the point lies between the planes, given the standard error of the blur. It is 0.5 on a
         plane, 0 or 1 where the blur is known exactly, and NaN where it is unknown.

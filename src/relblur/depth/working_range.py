@@ -51,7 +51,7 @@ def working_range_m(camera: Camera) -> tuple[float, float]:
 
 
 def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
-    """Return the least decimation factor at which the search covers these distances."""
+    """Return the least decimation factor for which the blur at these distances is within the search."""
     u = 1 / np.asarray(depths_m, dtype=np.float64)
     blur = math.sqrt(float(np.abs(Relation.of(camera).s(u)).max()))
     return max(1, math.ceil(blur / MAX_SIGMA * (1 - 1e-9)))

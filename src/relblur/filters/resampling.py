@@ -58,12 +58,12 @@ class Bend:
         return down, right
 
     def enlarged(self, factor: float) -> Bend:
-        """Return the bend of the full-size images, of which the present images contain every ``factor``-th pixel."""
+        """Return the bend of full-size images; the bend of their every ``factor``-th pixel is this one."""
         middle = (factor * self.middle[0], factor * self.middle[1])
         return replace(self, coefficients=factor * self.coefficients, middle=middle, radius=factor * self.radius)
 
     def enlarged_from_means(self, factor: int) -> Bend:
-        """Return the bend of the full-size images, of which the present images contain block means."""
+        """Return the bend of full-size images; the bend of their block means is this one."""
         half = (factor - 1) / 2
         large = self.enlarged(factor)
         return replace(large, middle=(large.middle[0] + half, large.middle[1] + half))
@@ -137,7 +137,7 @@ def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
 
 
 def _phase(cycles: AnyArray, by: float) -> AnyArray:
-    """Return the phase factors of a displacement; that of the highest frequency is real."""
+    """Return the phase factors of a displacement; the factor of the highest frequency is real."""
     return np.where(np.abs(cycles) == 0.5, np.cos(np.pi * by), np.exp(2j * np.pi * cycles * by))
 
 

@@ -152,7 +152,7 @@ def _divisors(coefficients: FloatArray) -> FloatArray | None:
     divisors = np.zeros((BLOCK, BLOCK))
     count = 0
     for place in np.ndindex(BLOCK, BLOCK):
-        if place != (0, 0):  # the mean is rounded too finely
+        if place != (0, 0):  # the mean brightness has too fine steps
             divisors[place], is_rounded = _divisor(coefficients[:, *place])
             count += is_rounded
     return divisors if count >= _FREQUENCIES else None

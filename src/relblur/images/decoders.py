@@ -65,7 +65,7 @@ def needed(source: Source, kind: str) -> None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
-#: Largest number of reads before a decoder has the size of a picture; a JPEG has some hundred segments.
+#: Largest number of reads before the size of a picture is decoded; a JPEG has some hundred segments.
 _MOST_READS = 50_000
 
 
@@ -219,7 +219,7 @@ def decode_exr(source: Source) -> StoredImage:
     import OpenEXR
 
     source.check_file()
-    # The library opens paths only. That of the open descriptor, where it exists, excludes a swapped file.
+    # The library opens paths only. The path of the open descriptor, where it exists, excludes a swapped file.
     name = f"/proc/self/fd/{source.stream.fileno()}"
     open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
     try:

@@ -101,7 +101,7 @@ def check_pixels(path: PathLike, height: int, width: int, most: int = MOST_PIXEL
 
 @dataclass(frozen=True)
 class Source:
-    """An open file of known size, with random access, and limits on the work that it may cause.
+    """An open file of known size, with random access, and limits on the time and memory of its decoding.
 
     Every ``check`` may raise a one-line :class:`~relblur.base.errors.FileError`.
     """

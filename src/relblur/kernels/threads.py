@@ -57,7 +57,7 @@ class Team:
     def each(self, work: Callable[[Any], object], items: Iterable[Any]) -> None:
         """Run ``work`` on every item; a free thread takes the next item.
 
-        An error is raised when all threads have ended. Work that calls its own team runs in one thread.
+        An error is raised when all threads have ended. Nested calls of one team run in the calling thread.
         """
         if self._process != os.getpid():
             self._renew()

@@ -258,7 +258,7 @@ def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind
 
 
 def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray | None = None) -> float:
-    """Return the correlation of two bands, of which the second is moved by a warp, over the pixels of a mask."""
+    """Return the correlation of two bands over a mask, after the second is moved by a warp."""
     import cv2
 
     if warp is not None:

@@ -31,7 +31,7 @@ LEAST_SIGNIFICANCE = 3.0
 #: Minimum change of an intensity by a correction (fraction of the contrast).
 LEAST_EFFECT = 2e-3
 
-#: Widths of the Gaussian averages in each round (px of the reduced copies). In the first the blur is not known yet.
+#: Widths of the Gaussian averages in each round (px of the reduced copies). In the first round the blur is unknown.
 _BROAD = (12.0, 6.0, 6.0)
 
 #: Change of gain and offset below which the rounds end.
@@ -250,7 +250,7 @@ def _is_relevant(first: FloatArray, terms: FloatArray, errors: FloatArray, has_f
 
 
 def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, shapes: int) -> tuple[FloatArray, FloatArray]:
-    """Return (gain, offset, field) per channel, and the errors of gain, offset and the values at both ends."""
+    """Return (gain, offset, field) per channel, and the standard errors of gain, offset and the corrected extremes."""
     if usable.sum() < _LEAST_PER_TERM * (shapes + 2):
         shapes = 0
     where = _positions((first.shape[0], first.shape[1]))[:shapes, usable]

@@ -156,7 +156,8 @@ def _aligned(pair: ComparablePair, model: str, blur: RoughBlur) -> ComparablePai
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    # The JPEG table of one image alone would favour that image.
+    # After a motion only the blocks of the first image are in place. Both tables are dropped, because one alone
+    # would bias the comparison.
     jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (None, None)
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 

@@ -7,7 +7,7 @@ The decimation follows from the largest blur (the 95th percentile), measured on 
 * A picture of more than half a megapixel is reduced towards that size, until its largest blur is 1 px. Most of the map
   is then within the 0.5 to 5 px that the paper requires. Below 0.5 px the relative error grows quickly
   (docs/big_images.md has the figures).
-* A pair whose largest blur exceeds the end of the search even on the smallest copy is not reduced.
+* A pair is not reduced if its largest blur exceeds the end of the search on the smallest copy.
 """
 
 from __future__ import annotations

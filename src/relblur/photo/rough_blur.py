@@ -75,7 +75,7 @@ class RoughBlur:
         self._s: AnyArray = np.zeros((1, 1))
 
     def needs_measurement(self, again: bool = False) -> bool:
-        """Return whether the blur is to be measured: if it is unknown, and once more if ``again``."""
+        """Return whether a measurement is due: if there is none, and once more if ``again``."""
         return not self.measurements or (again and self.measurements < MOST_MEASUREMENTS)
 
     def measure(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
