@@ -58,12 +58,12 @@ class Bend:
         return down, right
 
     def enlarged(self, factor: float) -> Bend:
-        """Return the bend of full-size images; the bend of their every ``factor``-th pixel is this one."""
+        """Return this bend converted from decimated images (every ``factor``-th pixel) to full-size images."""
         middle = (factor * self.middle[0], factor * self.middle[1])
         return replace(self, coefficients=factor * self.coefficients, middle=middle, radius=factor * self.radius)
 
     def enlarged_from_means(self, factor: int) -> Bend:
-        """Return the bend of full-size images; the bend of their block means is this one."""
+        """Return this bend converted from block means to full-size images."""
         half = (factor - 1) / 2
         large = self.enlarged(factor)
         return replace(large, middle=(large.middle[0] + half, large.middle[1] + half))

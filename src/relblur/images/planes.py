@@ -76,7 +76,7 @@ class _Series:
     path: str
     axes: str
     shape: tuple[int, ...]
-    numbers: tuple[int, ...]  #: pages in the order of the array; a single page precedes the pixels of all pictures
+    numbers: tuple[int, ...]  #: pages in the order of the array; one page if the pixels of all pictures follow it
     picture_bytes: int = 0
     step_um: float | None = None
     pixel_um: float | None = None

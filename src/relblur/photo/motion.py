@@ -75,7 +75,7 @@ class Motion:
         return replace(self, model="bent", bend=bend, largest_px=farthest(self.transform, shape, bend))
 
     def enlarged(self, factor: float) -> Motion:
-        """Return the motion of full-size images; the motion of their every ``factor``-th pixel is this one."""
+        """Return this motion converted from decimated images (every ``factor``-th pixel) to full-size images."""
         scale: FloatArray = np.diag([factor, factor, 1.0])
         transform = scale @ self.transform @ np.linalg.inv(scale)
         bend = None if self.bend is None else self.bend.enlarged(factor)

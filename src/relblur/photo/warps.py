@@ -57,7 +57,7 @@ def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information
 
 
 def scaled(warp: AnyArray, factor: float) -> AnyArray:
-    """Return the warp of images ``factor`` times as large; the warp of their block means is ``warp``."""
+    """Return a warp converted from block means to images ``factor`` times as large."""
     result = np.array(warp, dtype=np.float64)
     half = (factor - 1) / 2  # the middle of a block, in small pixels
     result[:, 2] = factor * result[:, 2] + half - result[:, :2] @ np.array([half, half])

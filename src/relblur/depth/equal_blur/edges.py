@@ -16,7 +16,7 @@ Array = NDArray[np.float32]
 
 #: Change of the circle's diameter between neighbouring pixels that counts as a jump (px).
 JUMP_PX = 1.5
-#: Sigma of the Gaussian weight by the difference of intensity (fraction of the contrast).
+#: Width (standard deviation) of the Gaussian weight of intensity differences, as a fraction of the contrast.
 ALIKE = 0.06
 #: A pixel changes sides if the weight of the other side exceeds that of its own by this factor.
 MARGIN = 1.3
