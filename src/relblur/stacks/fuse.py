@@ -24,6 +24,7 @@ __all__ = [
     "fuse_by_detail",
     "fuse_by_index",
     "fuse_by_labels",
+    "labels_by_detail",
     "labels_of",
     "prefer_at_outlines",
     "write_labels",
@@ -148,6 +149,14 @@ def labels_of(index: AnyArray, frames: Frames) -> AnyArray:
     best = np.where(np.isfinite(index), index, places[(len(places) - 1) // 2])
     at = np.clip(np.searchsorted((places[1:] + places[:-1]) / 2, best), 0, len(places) - 1)
     return np.asarray(places[at], np.uint8 if places[-1] < 256 else np.uint16)
+
+
+def labels_by_detail(frames: Frames) -> AnyArray:
+    """Return the place of the frame with the most detail at every pixel, unsigned."""
+    step, top = sampling_step(frames.shape, len(frames.frames)), frames.white
+    details = [detail_of(light, top, step) for light, _ in _lights(frames)]
+    odds = log_odds([np.stack(level) for level in zip(*details, strict=True)])
+    return labels_of(enlarge(frames.positions[odds.argmax(axis=0)], frames.shape, step, nearest=True), frames)
 
 
 def write_labels(path: PathLike, labels: AnyArray, frames: Frames) -> None:

@@ -191,6 +191,15 @@ def test_labels_are_written_edited_and_given_back(files, tmp_path):
         assert text in failed(run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *PLAIN), 3)
 
 
+def test_labels_of_two_images_are_those_of_their_detail(files, tmp_path):
+    pair, labels = (files / "0.png", files / "2.png"), tmp_path / "labels.tif"
+    done("fuse", *pair, "-o", tmp_path / "a.png", "--save-index", labels, *PLAIN)
+    found = tifffile.imread(labels)
+    assert found[:, 8:20].mean() < 0.1
+    assert found[:, -20:-8].mean() > 0.9
+    done("fuse", *pair, "-o", tmp_path / "b.png", "--index", labels, *PLAIN)
+
+
 def test_align_only_writes_frames_of_full_depth(files, tmp_path):
     third = np.asarray(Image.open(files / "2.png"))
     Image.fromarray(np.roll(third, (3, -2), (0, 1))).save(tmp_path / "2.png")

@@ -71,7 +71,7 @@ def fuse(
         if save_index is None and options.prefer == "any":
             light, frames, notes = _fused(shots, index, report)
         else:
-            light, frames, notes = _fused_by_map(shots, options.prefer, save_index, force, report)
+            light, frames, notes = _fused_with_labels(shots, options.prefer, save_index, force, report)
     processing = f"sharp everywhere, from {', '.join(file.name for file in files)}"
     with placing(output, force=force) as file:
         write_picture(file, light, frames.form, processing, shots.pixel_um)
@@ -99,21 +99,26 @@ def _fused(shots: StackImages, index: Path | None, progress: Progress) -> tuple[
     return fuse_by_labels(frames, labels, report), frames, frames.notes
 
 
-def _fused_by_map(
+def _fused_with_labels(
     shots: StackImages, prefer: str, save_index: Path | None, force: bool, progress: Progress
 ) -> tuple[AnyArray, Frames, Sequence[str]]:
-    """Fuse by a stack map, with a preference at outlines; return the picture, the frames, and notes."""
+    """Fuse and write labels, by a stack map or by the detail of two images; return the picture, frames and notes."""
     from ...images.results import placing
     from ...stacks.estimate import estimate_stack
-    from ...stacks.fuse import labels_of, write_labels
+    from ...stacks.fuse import labels_by_detail, labels_of, write_labels
 
-    stack = estimate_stack(shots, prefer=prefer, progress=progress, steps=True)
-    frames = stack.steps["frames"]
-    assert stack.fused is not None
+    stack = None
+    if len(shots) == 2 and prefer == "any":
+        picture, frames, notes = _fused(shots, None, progress)
+    else:
+        stack = estimate_stack(shots, prefer=prefer, progress=progress, steps=True)
+        assert stack.fused is not None
+        picture, frames, notes = stack.fused, stack.steps["frames"], stack.settings["notes"]
     if save_index is not None:
+        labels = labels_by_detail(frames) if stack is None else labels_of(stack.full_size()[0], frames)
         with placing(save_index, force=force) as file:
-            write_labels(file, labels_of(stack.full_size()[0], frames), frames)
-    return stack.fused, frames, stack.settings["notes"]
+            write_labels(file, labels, frames)
+    return picture, frames, notes
 
 
 def check_picture(output: Path) -> None:
