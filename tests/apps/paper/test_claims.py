@@ -15,7 +15,7 @@ from relblur.filters.kernels import kernel_radius
 from relblur.paper import Framework
 from relblur.report.html import Table
 
-ERRATA = (ROOT / "docs" / "framework.md").read_text(encoding="utf-8").partition("## All slips")[2]
+ERRATA = (ROOT / "docs" / "framework.md").read_text(encoding="utf-8").partition("## Errata")[2]
 
 SECTION = Section(
     key="fig9",
