@@ -40,7 +40,7 @@ def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opa
 
     Pixels without a value are grey. Pixels with an ``opacity`` below 1 are faded towards that grey.
     """
-    here = axes_or_current(ax)
+    axes = axes_or_current(ax)
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
@@ -48,14 +48,14 @@ def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opa
     if scale.logarithmic:  # draw zero at the low end, not as "no answer"
         shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
     norm = (LogNorm if scale.logarithmic else Normalize)(vmin=scale.low, vmax=scale.high)
-    here.set_facecolor(NO_ANSWER)
-    image = here.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
-    label_pixels(here)
+    axes.set_facecolor(NO_ANSWER)
+    image = axes.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
+    label_pixels(axes)
     if label:
         known = values[np.isfinite(values)]
         beyond = 2 * int((known > scale.high).any()) + int((known < scale.low).any())
         extend = ("neither", "min", "max", "both")[beyond]
-        bar = here.figure.colorbar(image, ax=here, label=label, extend=extend, fraction=0.046, pad=0.03)
+        bar = axes.figure.colorbar(image, ax=axes, label=label, extend=extend, fraction=0.046, pad=0.03)
         if scale.logarithmic:
             ticks = scale.ticks(7)
             bar.set_ticks([value for value, _ in ticks], labels=[text for _, text in ticks])

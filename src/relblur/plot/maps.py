@@ -61,7 +61,7 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
 def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
     """Draw the first available quantity of a stack (depth, height, frame in focus); return the image.
 
-    A stack of two images without a known camera is drawn as relative blur. ``limit`` is the end of the colour scale.
+    ``limit`` is the end of the colour scale.
     """
     return _draw(check_kind(stack_map, StackMap), ax, limit, colour_bar)
 
@@ -84,9 +84,9 @@ def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
     A pixel with several flags has the colour of the last one in :class:`relblur.Flag`.
     """
     result = check_kind(result, BlurMap, DepthMap, StackMap)
-    here = axes_or_current(ax)
-    image = here.imshow(flag_colours(result.flags), interpolation="nearest")
-    label_pixels(here)
+    axes = axes_or_current(ax)
+    image = axes.imshow(flag_colours(result.flags), interpolation="nearest")
+    label_pixels(axes)
     if legend:
         from matplotlib.patches import Patch
 
@@ -96,7 +96,7 @@ def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
             Patch(facecolor=colour, edgecolor="0.4", label=f"{name} {share}")
             for (name, colour, _), share in zip(shown, shares, strict=True)
         ]
-        here.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
+        axes.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
     return image
 
 
@@ -133,12 +133,12 @@ def profile(
     """
     result = check_kind(result, BlurMap, DepthMap)
     along, places = line_pixels(start, stop, result.shape)
-    here = axes_or_current(ax)
+    axes = axes_or_current(ax)
     values, error = result.value[places], result.stderr[places]
-    (line,) = here.plot(along, values, linewidth=1.5, label=label or None)
-    here.fill_between(along, values - error, values + error, color=line.get_color(), alpha=0.25, linewidth=0)
+    (line,) = axes.plot(along, values, linewidth=1.5, label=label or None)
+    axes.fill_between(along, values - error, values + error, color=line.get_color(), alpha=0.25, linewidth=0)
     if truth is not None:
-        here.plot(along, np.asarray(truth)[places], color="0.15", linestyle="--", linewidth=1.2, label="truth")
-    here.set_xlabel("px along the line ({:g}, {:g}) to ({:g}, {:g})".format(*start, *stop))
-    here.set_ylabel(MapView.of(result).label)
+        axes.plot(along, np.asarray(truth)[places], color="0.15", linestyle="--", linewidth=1.2, label="truth")
+    axes.set_xlabel("px along the line ({:g}, {:g}) to ({:g}, {:g})".format(*start, *stop))
+    axes.set_ylabel(MapView.of(result).label)
     return line

@@ -54,15 +54,15 @@ def _results(path: str | Sequence[str]) -> dict[Path, type[BlurMap | DepthMap | 
     """Return the saved maps at a path (a file or a folder), and their types."""
     if not isinstance(path, str):
         return _results(path[0]) if len(path) == 1 else {}
-    place, found = Path(path), {}
+    place, maps = Path(path), {}
     for file in [place / name for name in RESULT_FILES] if place.is_dir() else [place]:
         try:
             description = read_npz(file, names=())[1] if file.is_file() and is_npz(file) else {}
         except (RelblurError, OSError, ValueError):
             continue
         if description.get("format") in _TYPES:
-            found[file] = _TYPES[description["format"]]
-    return found
+            maps[file] = _TYPES[description["format"]]
+    return maps
 
 
 def map_layers(result: MapResult, name: str) -> list[Layer]:

@@ -43,29 +43,29 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
     'σ (px)    ← first is blurrier   |   second is blurrier →'
     """
     curve = curve if isinstance(curve, PixelCurve) else compute_curve(curve, *pair_and_place, **options)
-    here, sigma = axes_or_current(ax), curve.sigma
+    axes, sigma = axes_or_current(ax), curve.sigma
     m_left = np.where(sigma == 0, curve.second_value, curve.blurred)
     for side, values, observed, colour, names in (
         (sigma >= 0, curve.blurred, curve.second_value, FIRST, ("first blurred: M(σ)", "second, observed: R")),
         (sigma <= 0, m_left, curve.first_value, SECOND, ("second blurred: M(σ)", "first, observed: R")),
     ):
-        here.plot(sigma[side], values[side], color=colour, linewidth=1.6, label=names[0])
-        here.plot(sigma[side][[0, -1]], 2 * [observed], "--", color=colour, linewidth=1.1, label=names[1])
+        axes.plot(sigma[side], values[side], color=colour, linewidth=1.6, label=names[0])
+        axes.plot(sigma[side][[0, -1]], 2 * [observed], "--", color=colour, linewidth=1.1, label=names[1])
     if curve.roots.size:
         values = np.where(curve.roots < 0, curve.first_value, curve.second_value)
         label = f"candidate root{'s' if curve.roots.size > 1 else ''} ({curve.roots.size})"
-        here.plot(curve.roots, values, "o", color=CHOSEN, markerfacecolor="white", markersize=6, label=label)
+        axes.plot(curve.roots, values, "o", color=CHOSEN, markerfacecolor="white", markersize=6, label=label)
     if np.isfinite(curve.chosen):
         observed = curve.first_value if curve.chosen < 0 else curve.second_value
         label = f"chosen: {curve.chosen:+.3f} ± {curve.chosen_stderr:.2g} px"
         look = {"fmt": "D", "color": CHOSEN, "markersize": 4.5, "capsize": 4, "zorder": 5}
-        here.errorbar([curve.chosen], [observed], xerr=[curve.chosen_stderr], label=label, **look)
-    here.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
-    here.set_xlabel("σ (px)    ← first is blurrier   |   second is blurrier →")
-    here.set_ylabel("value of the pixel")
+        axes.errorbar([curve.chosen], [observed], xerr=[curve.chosen_stderr], label=label, **look)
+    axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
+    axes.set_xlabel("σ (px)    ← first is blurrier   |   second is blurrier →")
+    axes.set_ylabel("value of the pixel")
     flags = f" ({', '.join(curve.flag_names)})" if curve.flags else ""
-    here.set_title(f"pixel at row {curve.row}, column {curve.column}{flags}", fontsize="medium")
-    low, high = here.get_ylim()
-    here.set_ylim(low, high + LEGEND_ROOM * (high - low))
-    here.legend(fontsize="x-small", ncols=2, loc="upper center", frameon=False, columnspacing=1.0)
-    return here
+    axes.set_title(f"pixel at row {curve.row}, column {curve.column}{flags}", fontsize="medium")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + LEGEND_ROOM * (high - low))
+    axes.legend(fontsize="x-small", ncols=2, loc="upper center", frameon=False, columnspacing=1.0)
+    return axes

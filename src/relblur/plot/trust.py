@@ -32,14 +32,14 @@ def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None,
         Label for the legend, by default the coverage of one standard error.
     """
     error, stderr = _errors(result, truth)
-    here = axes_or_current(ax)
+    axes = axes_or_current(ax)
     nominal, observed = coverage(error, stderr)
     label = label or f"within 1 standard error: {100 * (error <= stderr).mean():.0f} % (nominal 68 %)"
-    (line,) = here.plot(nominal, observed, linewidth=1.6, label=label)
-    here.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1, label="Gaussian errors", zorder=0)
-    here.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    here.set(xlabel="nominal share of pixels within the error bar", ylabel="observed share")
-    here.legend(fontsize="small", loc="lower right")
+    (line,) = axes.plot(nominal, observed, linewidth=1.6, label=label)
+    axes.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1, label="Gaussian errors", zorder=0)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set(xlabel="nominal share of pixels within the error bar", ylabel="observed share")
+    axes.legend(fontsize="small", loc="lower right")
     return line
 
 
@@ -63,7 +63,7 @@ def _errors(result: BlurMap | DepthMap, truth: ArrayLike) -> tuple[FloatArray, F
     if isinstance(result, BlurMap):  # error bars are symmetric in s
         values, stderr, known = result.variance_difference, result.variance_stderr, np.sign(known) * known**2
     error = np.abs(values.astype(np.float64) - known)
-    there = np.isfinite(error) & np.isfinite(stderr)
-    if not there.any():
+    valid = np.isfinite(error) & np.isfinite(stderr)
+    if not valid.any():
         raise InputError("no pixel has both a value and a truth; check that they are of the same scene")
-    return error[there], stderr[there].astype(np.float64)
+    return error[valid], stderr[valid].astype(np.float64)

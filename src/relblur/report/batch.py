@@ -156,7 +156,7 @@ def run_batch(
         Function of both files and an empty folder. It fills the folder; ``summary.json`` in it becomes a row of the
         table. With several workers it is called from several threads.
     reads
-        Files that all jobs read, such as a camera file. They are never replaced; the options contain their content.
+        Files that all jobs read, such as a camera file. They are never replaced. ``options`` must describe them.
     force
         Process finished pairs again, and replace results of other options or files. Only results of relblur are
         replaced.

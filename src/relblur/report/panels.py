@@ -48,7 +48,7 @@ TITLE, HEADING, MARGIN, ROOMS, NO_ROOM = 28, 26, 14, {"flags": 118, "photo": 18}
 #: Font sizes in px at the smallest width: heading, title, legend.
 HEADING_SIZE, TITLE_SIZE, LEGEND_SIZE = 18.0, 15.0, 12.5
 
-#: Largest height of a panel, and smallest height of the room for it, as multiples of its width.
+#: Maximum height of a panel, and minimum height of its area, as multiples of its width.
 HIGHEST, LOWEST = 2.0, 0.3
 #: Maximum enlargement of a photograph with interpolation; above it, pixels are shown as squares.
 MOST_SMOOTHED = 3

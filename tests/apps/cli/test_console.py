@@ -80,7 +80,7 @@ def test_names_that_cannot_be_encoded_are_written_out(folder, encoding):
 
 def test_brackets_and_control_characters_are_shown(capsys):
     console.print_table("a[/b] [bold]c :smile:", ("[red]x", ""), [("[/]", "\x1b[2J\udcff")])
-    console.say("a\x1b[31mb\x07 ü \u202e")
+    console.print_message("a\x1b[31mb\x07 ü \u202e")
     printed = capsys.readouterr()
     for each in ("a[/b] [bold]c :smile:", "[red]x", "[/]", "\\x1b[2J\\udcff"):
         assert each in printed.out

@@ -114,7 +114,7 @@ def test_a_set_gives_a_table_and_a_page(undisturbed, data):
 
     rows = _scores(undisturbed)
     assert len(rows) == 3 * PAIRS  # at full size, a half and a quarter
-    expected = rows_of(find_data_sets(data)[0].pairs[0], "window")
+    expected = rows_of(find_data_sets(data)[0], "window")
     for row, wanted in zip(rows[:3], expected, strict=True):
         assert float(row["e_f"]) == pytest.approx(wanted.score.e_second, rel=1e-6)
         assert row["resolution"] == wanted.resolution

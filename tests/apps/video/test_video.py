@@ -279,7 +279,7 @@ def test_parts_and_an_offset_between_two_recordings(clips):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("{near}",), "two clips are needed, NEAR and FAR, got 1"),
+        (("{near}",), "name two clips, NEAR and FAR, got 1"),
         (("{near}", "{near}"), "given twice"),
         (("{near}", "{far}", "--frames", "0"), "--frames"),
         (("{near}", "{far}", "-o", "{folder}/out.gif"), ".mkv"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from ...base.options import Depth, Preparing
-from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
+from ..terminal.console import UsageError, print_json, print_message, print_table, progress_bar
 from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, numbers, option
 
 __all__ = ["calibrate"]
@@ -85,11 +85,11 @@ def calibrate(
             fitted = calibration.camera
     warnings = file_order_warnings((first, second), model)
     for note in (*pair.notes, *(f"relblur: note: {warning}" for warning in warnings)):
-        say(note)
+        print_message(note)
     if output is not None:
         with placing(output, force=force) as file:
             fitted.save(file)
-        say(f"camera file: {output}")
+        print_message(f"camera file: {output}")
     if as_json:
         about = {"psf": shape, "values": calibration.values, "stderr": calibration.stderr, "points": calibration.points}
         print_json({**about, "median_depth_error": calibration.depth_error, "camera": fitted.as_dict()})

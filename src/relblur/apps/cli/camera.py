@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...base.settings import ASSUMED_STDERR_PX2
-from ..terminal.console import UsageError, print_json, print_lines, print_table, say
+from ..terminal.console import UsageError, print_json, print_lines, print_message, print_table
 from ..terminal.options import OUTPUT, Force, Json, numbers, option
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ def camera(
     if output is not None:
         with placing(output, force=force) as fresh:
             model.save(fresh)
-        say(f"camera file: {output}")
+        print_message(f"camera file: {output}")
     if plot is not None:
         from ...plot.figures import camera_png
 
         with placing(plot, force=force) as fresh:
             fresh.write_bytes(camera_png(model))
-        say(f"plot: {plot}")
+        print_message(f"plot: {plot}")
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
         print_json({**about, "table": [vars(row) for row in table], "openings": [factor for factor, _ in opened]})

@@ -12,9 +12,9 @@ from ...base.settings import PSF_NAMES
 from ..terminal.console import (
     UsageError,
     flags_in_words,
+    print_message,
     print_summary,
     progress_bar,
-    say,
 )
 from ..terminal.options import (
     CameraFile,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["depth"]
 
-#: Share of pixels at the ends of the range, and share of filled pixels, that causes a warning.
+#: Fractions of pixels at the limits of the range, and of filled pixels, above which a warning is printed.
 MUCH_AT_LIMIT, MUCH_FILLED = 0.1, 0.4
 
 
@@ -78,7 +78,7 @@ def depth(
             pair, depth_map, _ = _measure(one, two, model, options, preparing, show_progress=jobs == 1)
             write_depth_files(folder, pair, depth_map)
             for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (one, two))):
-                say(note if jobs == 1 else f"{one.name}: {note}")
+                print_message(note if jobs == 1 else f"{one.name}: {note}")
 
         made_with: dict[str, Any] = {"camera": {name: str(value) for name, value in model.as_dict().items()}}
         made_with |= {**preparing.arguments(), **options.arguments("psf"), "psf": shape}
@@ -97,13 +97,13 @@ def depth(
         if report:
             write_result_page(results, depth_map, (first, second, camera), summary, pair=pair)
     for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (first, second))):
-        say(note)
+        print_message(note)
     summary["seconds"] = seconds
     for what in summary["left_out"]:
-        say(f"relblur: note: not written: {what}")
+        print_message(f"relblur: note: not written: {what}")
     print_summary(f"{first.name} and {second.name}, {pair.size}", _depth_rows(summary), summary, as_json)
     pictures = (PAGE_FILE,) if report else ("overview.png", "depth_colour.png")
-    say(f"look at {', '.join(str(output / name) for name in pictures)}")
+    print_message(f"look at {', '.join(str(output / name) for name in pictures)}")
 
 
 def _checked(options: Depth, camera: Camera) -> Depth:
@@ -168,8 +168,8 @@ def _warnings(
         )
     if filled >= MUCH_FILLED:
         warnings.append(
-            f"{filled:.0%} of the pixels have too little texture and got their distance from neighbours (flag "
-            "'filled'): rely on their standard error, not on their value"
+            f"{filled:.0%} of the pixels have too little texture, so their distance comes from their neighbours "
+            "(flag 'filled'): check their standard error"
         )
     return [f"relblur: note: {warning}" for warning in warnings]
 

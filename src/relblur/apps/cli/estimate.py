@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA
-from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
+from ..terminal.console import UsageError, flags_in_words, print_message, print_summary, progress_bar
 from ..terminal.options import (
     AsStoredOption,
     First,
@@ -119,10 +119,10 @@ def _estimate_one(
         if run_options.report:
             write_result_page(results, blur_map, files, summary, pair=pair)
     for note in _notes(pair, blur_map):
-        say(note)
+        print_message(note)
     title = f"{files[0].name} and {files[1].name}, {summary['width']}x{summary['height']}"
     print_summary(title, _summary_rows(summary), summary, run_options.as_json)
-    say(f"look at {output / (PAGE_FILE if run_options.report else 'overview.png')}")
+    print_message(f"look at {output / (PAGE_FILE if run_options.report else 'overview.png')}")
 
 
 def _estimate_many(
@@ -136,7 +136,7 @@ def _estimate_many(
         pair, blur_map, _ = _measure(one, two, preparing, estimating, show_progress=run_options.jobs == 1)
         write_blur_files(folder, pair, blur_map)
         for note in _notes(pair, blur_map):
-            say(note if run_options.jobs == 1 else f"{one.name}: {note}")
+            print_message(note if run_options.jobs == 1 else f"{one.name}: {note}")
 
     heading = f"relative blur, method {estimating.method}: positive where the second is blurrier"
     made_with = {**preparing.arguments(), **estimating.arguments()}
@@ -193,13 +193,13 @@ def _estimate_large(
             files, output, arguments, estimating, client=client, force=run_options.force, progress=report
         )
     for note in notes:
-        say(note)
+        print_message(note)
     (height, width), settings = blur_map.shape, dict(blur_map.settings)
     seconds = time.perf_counter() - start
     summary: dict[str, Any] = {"width": width, "height": height, "settings": settings, "seconds": seconds}
     rows = [("resolution", _resolution(summary)), ("chunks", str(settings["chunks"])), ("time", _time(summary))]
     print_summary(f"{files[0].name} and {files[1].name}, {width}x{height}", rows, summary, run_options.as_json)
-    say(f"the map is {output}")
+    print_message(f"the map is {output}")
 
 
 def _resolution(summary: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...base.errors import InputError
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA
-from ..terminal.console import print_json, print_table, progress_bar, say
+from ..terminal.console import print_json, print_message, print_table, progress_bar
 from ..terminal.options import (
     OUTPUT,
     AsStoredOption,
@@ -89,7 +89,7 @@ def evaluate(
         print_json([{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in rows])
         return
     for note in (*pair.notes, f"resolution: {pair.because}"):
-        say(note)
+        print_message(note)
     columns = ("resolution", *score_columns("first", "second"), "explained")
     table = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in rows]
     title = f"{first.name} and {second.name}, method {estimating.method}"

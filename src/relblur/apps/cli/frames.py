@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...base.options import Preparing, Stack
-from ..terminal.console import UsageError, progress_bar, say
+from ..terminal.console import UsageError, print_message, progress_bar
 from ..terminal.options import option
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_images(arguments: list[Path], preparing: Preparing, options: Stack) -> 
     made = [file for file in files if is_result(file)]
     if made and len(files) - len(made) >= 2:
         for file in made:
-            say(f"left out: {file}, a result of relblur")
+            print_message(f"left out: {file}, a result of relblur")
         files = [file for file in files if file not in made]
     if options.focus_m is not None and len(options.focus_m) != len(files):
         raise UsageError(f"--focus must be {len(files)} numbers separated by commas, got {len(options.focus_m)}")
@@ -105,8 +105,8 @@ def align_frames(output: Path, images: StackImages, files: list[Path], force: bo
                         target, frames.full(frame)[0], "aligned, with the exposure of one frame", images.pixel_um
                     )
     for note in frames.notes:
-        say(note)
-    say(f"{len(frames.frames)} aligned frames: {output}")
+        print_message(note)
+    print_message(f"{len(frames.frames)} aligned frames: {output}")
 
 
 def _aligned_name(position: int, name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ...base.options import Preparing, Stack
-from ..terminal.console import UsageError, print_lines, progress_bar, say
+from ..terminal.console import UsageError, print_lines, print_message, progress_bar
 from ..terminal.options import Force, Only, PictureFile, option
 from .frames import AlignOnlyOption, Images, align_frames, check_images, open_images
 
@@ -76,8 +76,10 @@ def fuse(
     with placing(output, force=force) as file:
         write_picture(file, light, frames.form, processing, shots.pixel_um)
     for note in notes:
-        say(note)
-    say(f"{len(frames.frames)} images, {light.shape[1]}x{light.shape[0]}, {clock.perf_counter() - start:.1f} s")
+        print_message(note)
+    print_message(
+        f"{len(frames.frames)} images, {light.shape[1]}x{light.shape[0]}, {clock.perf_counter() - start:.1f} s"
+    )
     print_lines(output)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..terminal.console import EXIT_DATA, UsageError, print_json, print_table, say
+from ..terminal.console import EXIT_DATA, UsageError, print_json, print_message, print_table
 
 if TYPE_CHECKING:
     from ...blur.result import MapResult
@@ -56,7 +56,7 @@ def run_on_pairs(
     def run(do: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
         outcomes = map(do, jobs) if run_options.jobs == 1 else on_threads(do, jobs, run_options.jobs)
         for count, each in enumerate(outcomes, start=1):
-            say(f"{count}/{len(jobs)} {each.name}: {each.state}{': ' if each.error else ''}{each.error}")
+            print_message(f"{count}/{len(jobs)} {each.name}: {each.state}{': ' if each.error else ''}{each.error}")
             yield each
 
     def report(folder: Path, outcomes: Sequence[Outcome]) -> None:
@@ -82,8 +82,8 @@ def run_on_pairs(
         print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
         if failed:
             print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
-    say(f"table of all pairs: {output / TABLE_FILE}")
+    print_message(f"table of all pairs: {output / TABLE_FILE}")
     if len(failed) < len(outcomes) and (run_options.report or sheet is not None):
-        say(f"look at {output / (PAGE_FILE if run_options.report else SHEET_FILE)}")
+        print_message(f"look at {output / (PAGE_FILE if run_options.report else SHEET_FILE)}")
     if failed:
         raise typer.Exit(EXIT_DATA)

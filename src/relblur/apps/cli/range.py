@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...base.options import Depth, Preparing
-from ..terminal.console import print_summary, progress_bar, say
+from ..terminal.console import print_message, print_summary, progress_bar
 from ..terminal.options import CameraFile, Force, Json, Only, ResultFolder
 
 __all__ = ["find_range"]
@@ -62,7 +62,7 @@ def find_range(
     with filling(output, force=force) as results:
         summary = {**write_range_files(results, pair, between), "seconds": seconds}
     for note in pair.notes:
-        say(note)
+        print_message(note)
     rows = [
         ("range", f"{between.nearest_m:g} to {between.farthest_m:g} m"),
         ("pixels in it", f"{summary['between_fraction']:.1%}"),
@@ -71,4 +71,4 @@ def find_range(
         ("time", f"{seconds:.2f} s"),
     ]
     print_summary(f"{near.name} and {far.name}, {pair.size}", rows, summary, as_json)
-    say(f"look at {output / 'overview.png'}")
+    print_message(f"look at {output / 'overview.png'}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...base.options import Preparing
-from ..terminal.console import UsageError, print_lines, progress_bar, say
+from ..terminal.console import UsageError, print_lines, print_message, progress_bar
 from ..terminal.options import AnyCameraFile, First, Force, PictureFile, Second
 from .fuse import check_images, check_picture
 
@@ -72,7 +72,7 @@ def refocus(
         processing = f"focused at {at:g}{' m' if model else ''}, from {first.name}, {second.name}"
         write_picture(file, np.asarray(picture), pair.form, processing)
     for note in pair.notes:
-        say(note)
+        print_message(note)
     print_lines(output)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Preparing, Stack
-from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
+from ..terminal.console import UsageError, flags_in_words, print_message, print_summary, progress_bar
 from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, numbers, option
 from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
@@ -91,10 +91,10 @@ def stack(
             write_result_page(folder, result, files, summary, fused=picture)
     summary["seconds"] = clock.perf_counter() - start
     for note in (*result.settings["notes"], *(f"careful: {warning}" for warning in result.settings["model_warnings"])):
-        say(note)
+        print_message(note)
     size = f"map {summary['width']}x{summary['height']}"
     print_summary(f"{summary['frames']} frames, {size}", _rows(summary), summary, as_json)
-    say(f"look at {output / ('report.html' if report else 'overview.png')}")
+    print_message(f"look at {output / ('report.html' if report else 'overview.png')}")
 
 
 def _other(

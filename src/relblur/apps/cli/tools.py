@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ...base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH, RECOMMENDED_BLUR_PX
-from ..terminal.console import UsageError, print_lines, print_summary, say
+from ..terminal.console import UsageError, print_lines, print_message, print_summary
 from ..terminal.options import Force, Json, option
 
 __all__ = ["decimate", "optics", "synth"]
@@ -109,7 +109,7 @@ def decimate(
         reduced = as_integers(reduced, stored.dtype)
     with placing(output, force=force) as file:
         write_image(file, reduced)
-    say(f"{stored.shape[1]}x{stored.shape[0]} -> {reduced.shape[1]}x{reduced.shape[0]}")
+    print_message(f"{stored.shape[1]}x{stored.shape[0]} -> {reduced.shape[1]}x{reduced.shape[0]}")
     print_lines(output)
 
 

@@ -3,7 +3,7 @@
 A worker writes the results of a pair as :mod:`relblur.report.batch` does. A result folder appears complete, finished
 pairs are kept, and a worker that dies loses one pair only. The table and the page are made from the folders, so an
 interrupted and continued run ends with the same table as an undisturbed one. Workers on other machines need the files
-and the output folder under the same names.
+and the output folder under the same paths.
 """
 
 from __future__ import annotations

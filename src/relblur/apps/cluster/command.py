@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..terminal.console import EXIT_DATA, print_json, print_table, say
+from ..terminal.console import EXIT_DATA, print_json, print_message, print_table
 from ..terminal.options import Force, Json, MethodOption, ProcessesOption, ResultFolder, SchedulerOption
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def batch(
     from .batch import run_data_set
 
     def report(count: int, total: int, outcome: Outcome) -> None:
-        say(f"{count}/{total} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+        print_message(f"{count}/{total} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
 
     try:
         outcomes, rows = run_data_set(
             data, output, method, workers=processes, scheduler=scheduler, force=force, notify=report
         )
     except KeyboardInterrupt:
-        say("relblur: interrupted; the same command continues with the missing pairs")
+        print_message("relblur: interrupted; the same command continues with the missing pairs")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     failures = {each.name: each.error for each in outcomes if each.state == "failed"}
@@ -60,7 +60,7 @@ def batch(
         if failures:
             print_table("failed", ("pair", "why"), list(failures.items()))
     if rows:
-        say(f"look at {output / 'summary.html'}")
+        print_message(f"look at {output / 'summary.html'}")
     if failures:
         raise typer.Exit(EXIT_DATA)
 

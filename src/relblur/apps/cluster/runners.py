@@ -34,7 +34,7 @@ _OPTIONS = {
     "distributed.nanny.pre-spawn-environ.OPENCV_FOR_THREADS_NUM": 1,
 }
 
-#: Level of the logging package. Workers that end are reported by relblur.
+#: Level of the logging package: relblur itself reports workers that end.
 _CRITICAL = 50
 
 
@@ -62,7 +62,7 @@ def started(workers: int | None = None, scheduler: str | None = None) -> Iterato
         if scheduler is not None:
             yield stack.enter_context(_connected(scheduler))
             return
-        resource_tracker.ensure_running()  # here, because the first process would start it and unblock Ctrl-C
+        resource_tracker.ensure_running()  # otherwise the first worker process starts it and unblocks Ctrl-C
         with children_without_ctrl_c():  # inherited by the thread of Dask that starts the workers
             cluster = LocalCluster(
                 n_workers=count_workers(workers),

@@ -149,9 +149,9 @@ class SlidePair:
         clipped = np.logical_or.reduce(clipped) if clipped else None
         if self.factor == 1:
             return RawPair(one, two, None, clipped)
-        here = within(region, outer)
-        one, two = (decimate(image, self.factor, channel_axis=-1)[here] for image in (one, two))
-        return RawPair(one, two, None, None if clipped is None else ~keeps_light(~clipped, self.factor)[here])
+        inner = within(region, outer)
+        one, two = (decimate(image, self.factor, channel_axis=-1)[inner] for image in (one, two))
+        return RawPair(one, two, None, None if clipped is None else ~keeps_light(~clipped, self.factor)[inner])
 
 
 def _with_part(function: Callable[..., Any], pair: SlidePair, region: Region, *further: Any) -> Any:
@@ -219,8 +219,8 @@ def _light(part: RawPair) -> Light:
 
 def _motion_notes(light: Light) -> list[str]:
     """Return a note on the motion between the images, measured in the middle patch."""
-    here = tuple(slice(max(0, (n - PATCH_SIDE) // 2), (n + PATCH_SIDE) // 2) for n in light[2].shape)
-    one, two, usable = (each[here] for each in light)
+    middle = tuple(slice(max(0, (n - PATCH_SIDE) // 2), (n + PATCH_SIDE) // 2) for n in light[2].shape)
+    one, two, usable = (each[middle] for each in light)
     try:
         motion = find_motion(one, two, usable, model="translation")
     except AlignmentError:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
+from ..terminal.console import UsageError, print_json, print_message, print_table, progress_bar
 from ..terminal.options import Force, Json, option
 
 __all__ = ["bench", "demo"]
@@ -36,9 +36,11 @@ def demo(
     else:
         cells = [[value if isinstance(value, str) else f"{value:.4f}" for value in row.values()] for row in rows]
         print_table("blur from -2 to +2 px, 8-bit colour", list(rows[0]), cells)
-    say(f"pictures: {output / 'comparison.png'} and {output / 'refined' / 'overview.png'}")
-    say(f"pairs to try commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),")
-    say(f"first.png second.png; for example: cd {output} && relblur estimate near.png far.png -o result")
+    print_message(f"pictures: {output / 'comparison.png'} and {output / 'refined' / 'overview.png'}")
+    print_message(
+        f"pairs to try commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),"
+    )
+    print_message(f"first.png second.png; for example: cd {output} && relblur estimate near.png far.png -o result")
 
 
 def bench(
@@ -76,7 +78,7 @@ def bench(
             for name, row in rows.items()
         ]
         print_table(f"Stream, {size}", ("", "least ms", "median ms", "frames/s", "CPU ms", "error"), cells)
-    say("frames/s is from the median; close other programs to measure")
+    print_message("frames/s is from the median; close other programs to measure")
 
 
 def _shape(text: str) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ..terminal.console import print_json, print_table, progress_bar, say
+from ..terminal.console import print_json, print_message, print_table, progress_bar
 from ..terminal.options import Force, Json, option
 
 __all__ = ["reproduce"]
@@ -42,7 +42,7 @@ def reproduce(
     with progress_bar("the paper's experiments") as report:
         sections, notes = run(output, Inputs(data, image or (), pair or ()), parts, force=force, progress=report)
     for line in notes:
-        say(line)
+        print_message(line)
     if as_json:
         print_json({"notes": notes, **{section.key: section.as_dict() for section in sections}})
     else:
@@ -54,7 +54,7 @@ def reproduce(
             for each in section.claims
         ]
         print_table("the paper's numbers and ours", ("", "number", "the paper", "here"), claims)
-    say(f"look at {output / 'paper.html'}")
+    print_message(f"look at {output / 'paper.html'}")
 
 
 #: Packages of apps that these commands import.

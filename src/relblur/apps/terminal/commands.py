@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .console import EXIT_USAGE, exit_code, say
+from .console import EXIT_USAGE, exit_code, print_message
 
 __all__ = ["Command", "Group", "MovedCommand"]
 
@@ -60,7 +60,7 @@ class MovedCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Print the new call, then parse the arguments."""
-        say(f"relblur: note: the new call is: {shlex.join(['relblur', self.group, ctx.info_name, *args])}")
+        print_message(f"relblur: note: the new call is: {shlex.join(['relblur', self.group, ctx.info_name, *args])}")
         return super().parse_args(ctx, args)
 
 
@@ -87,7 +87,7 @@ class Group(_Panels, TyperGroup):
 
     def _run(self, words: list[str]) -> int:
         if any(word == "" or (word.startswith("-") and word.endswith("=")) for word in words):
-            say("relblur: an argument is empty; write . for the current folder")
+            print_message("relblur: an argument is empty; write . for the current folder")
             return EXIT_USAGE
         try:
             return super().main(words, prog_name="relblur", standalone_mode=False) or 0
@@ -98,5 +98,5 @@ class Group(_Panels, TyperGroup):
                 if "unexpected extra" in text:
                     text += "; put patterns such as 'dir/*_near.png' and names with blanks in quotes"
                 text += f"; see '{error.ctx.command_path if error.ctx else 'relblur'} --help'"
-            say(text)
+            print_message(text)
             return EXIT_USAGE

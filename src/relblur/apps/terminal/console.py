@@ -45,7 +45,7 @@ def set_debug(debug: bool) -> None:
     _debug = debug
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message to stderr; a closed or full stream is no error."""
     with suppress(OSError, ValueError):
         print(_lines(text), file=sys.stderr)
@@ -126,7 +126,7 @@ def exit_code(program: Callable[[], int]) -> int:
         if _debug:
             raise
         code, line = _explained(error)
-        say(f"relblur: {' '.join(line.split())}")
+        print_message(f"relblur: {' '.join(line.split())}")
         return code
 
 
@@ -154,7 +154,7 @@ def printed_warnings() -> tuple[str, ...]:
 def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
     text = " ".join(str(message).split())
     _printed.append(text)
-    say(f"relblur: note: {text}")
+    print_message(f"relblur: note: {text}")
 
 
 def run_program(program: Callable[[], object]) -> None:
@@ -169,14 +169,14 @@ def run_program(program: Callable[[], object]) -> None:
         sys.stdout.flush()
     except OSError as error:
         if not (code or isinstance(error, BrokenPipeError)):
-            say(f"relblur: the result cannot be printed: {error.strerror}; files named with -o are written")
+            print_message(f"relblur: the result cannot be printed: {error.strerror}; files named with -o are written")
         code = code or EXIT_DATA
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush of the interpreter
     sys.exit(code)
 
 
 def _repair_streams() -> None:
-    """Open closed standard streams, so that no file gets their number; escape characters that they cannot encode."""
+    """Open closed standard streams, so that no file gets their descriptor; escape characters outside their encoding."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)

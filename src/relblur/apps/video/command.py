@@ -14,7 +14,7 @@ import typer
 
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA, WINDOW_WINDOW
-from ..terminal.console import UsageError, print_summary, say
+from ..terminal.console import UsageError, print_message, print_summary
 from ..terminal.options import Force, Json, Only, option, option_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def video(
         run = _Run(sources, start, offset)
         writers = _writers(stack, output, maps, run, force)
         with suppress(KeyboardInterrupt) if camera else ExitStack():
-            for measured in VideoMeter(settings, notify=say).measure(islice(run.pairs, frames)):
+            for measured in VideoMeter(settings, notify=print_message).measure(islice(run.pairs, frames)):
                 for writer in writers:
                     writer.put(measured)
                 run.add(measured)
@@ -92,7 +92,7 @@ def video(
     print_summary(f"{run.count} pairs of frames", _rows(summary), summary, as_json)
     for each in (output, maps):
         if each is not None:
-            say(f"look at {each}")
+            print_message(f"look at {each}")
 
 
 def _inputs(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None) -> list[Path] | list[int]:
@@ -167,7 +167,7 @@ class _Run:
 
         if self.count == 0:
             for source in self._sources:
-                say(f"{source.name}: {source.describe()}")
+                print_message(f"{source.name}: {source.describe()}")
             self._began = time.perf_counter()  # after the alignment
         known = np.isfinite(measured.blur_map.variance_difference)
         self._answered += float(known.mean())

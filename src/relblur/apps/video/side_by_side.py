@@ -21,7 +21,7 @@ from .measuring import MeasuredFrame
 
 __all__ = ["ClipWriter", "SideBySide", "add_stream", "encode", "finish"]
 
-#: Maximum width of the three panels together, px: that of a common screen.
+#: Maximum total width of the three panels, px: the width of a common screen.
 MOST_WIDTH = 1920
 #: Minimum width of a panel, px, so that its text fits; smaller frames are enlarged by a whole factor.
 LEAST_PANEL = 240
@@ -100,7 +100,7 @@ def _even(side: int) -> int:
     return side + side % 2
 
 
-#: Codec, pixel format and options by suffix. The fastest preset takes a third of the time; its files are larger.
+#: Codec, pixel format and options by suffix. The preset takes a third of the default time, with larger files.
 _FFV1 = ("ffv1", "bgr0", {"level": "3"})
 _H264 = ("libx264", "yuv420p", {"crf": "18", "preset": "ultrafast"})
 _CODECS = {".mkv": _FFV1, ".avi": _FFV1, ".mp4": _H264, ".mov": _H264}
@@ -108,7 +108,7 @@ _CODECS = {".mkv": _FFV1, ".avi": _FFV1, ".mp4": _H264, ".mov": _H264}
 #: Time base of the clips, s: finer than the clock of a camera.
 _CLOCK = Fraction(1, 60_000)
 
-#: Largest number of pairs that wait for the encoder.
+#: Maximum number of pairs in the queue of the encoder.
 _MOST_WAITING = 8
 
 

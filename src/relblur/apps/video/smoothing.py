@@ -5,8 +5,8 @@ value z, P the variance of s and Q that of the drift,
 
     P <- P + Q,   K = P / (P + R),   s <- s + K (z - s),   P <- (1 - K) P.
 
-Q is proportional to R, so that the memory of the filter is the same time at all pixels, chosen by the user. If a value
-differs from the prediction by more than its error allows, the scene has moved, and the filter restarts at that pixel.
+Q is proportional to R, so that the time constant of the filter, set by the user, is the same at all pixels. If a value
+differs from the prediction by more than :data:`GATE` standard deviations, the filter restarts at that pixel.
 
 Some errors are the same in successive frames, such as those of the model in a window or of texture that a codec has
 removed. They persist while the scene does not move, and averaging does not reduce them. The share of R that varies

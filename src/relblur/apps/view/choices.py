@@ -154,7 +154,7 @@ def commands(images: Sequence[str], choices: Choices, depth: DepthChoices | None
         words = choices.words((*_PREPARING, "focus_m", "prefer"))
         return {"stack": shlex.join(["relblur", "stack", *images, "-o", "result", *words])}
     names = [name for name in asdict(choices) if name not in ("focus_m", "prefer")]
-    found = {"estimate": shlex.join(["relblur", "estimate", *images, "-o", "result", *choices.words(names)])}
+    lines = {"estimate": shlex.join(["relblur", "estimate", *images, "-o", "result", *choices.words(names)])}
     if depth is not None:
         words = ["relblur", "depth", *images, "-c", "camera.toml", "-o", "result_depth", *choices.words(_PREPARING)]
         defaults = DepthChoices()
@@ -163,5 +163,5 @@ def commands(images: Sequence[str], choices: Choices, depth: DepthChoices | None
                 words += [f"--{name}", f"{getattr(depth, name)}"]
         if depth.nearest_m is not None:
             words += ["--range", f"{depth.nearest_m:g},{depth.farthest_m:g}"]
-        found["depth"] = shlex.join(words)
-    return found
+        lines["depth"] = shlex.join(words)
+    return lines

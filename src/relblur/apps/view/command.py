@@ -11,7 +11,7 @@ import typer
 
 from ...base.errors import MissingDependencyError
 from ...base.settings import VIEW_MEMORY_GB
-from ..terminal.console import UsageError, print_lines, say
+from ..terminal.console import UsageError, print_lines, print_message
 
 __all__ = ["announce_page", "require_viewer", "view"]
 
@@ -56,16 +56,16 @@ def view(
     for path in images or ():
         if not path.exists():
             raise UsageError(f"there is no {path}")
-    found = open_paths(images) if images else None
-    if camera is not None and not isinstance(found, Images):
+    source = open_paths(images) if images else None
+    if camera is not None and not isinstance(source, Images):
         raise UsageError("--camera is for two images or a stack; a depth result contains its camera")
     model = None if camera is None else Camera.load(camera)
 
     def opened(address: str) -> None:
         announce_page(address, browser=browser)
-        say("Ctrl-C ends it")
+        print_message("Ctrl-C ends it")
 
-    serve(found, camera=model, port=port, memory_gb=memory, opened=opened)
+    serve(source, camera=model, port=port, memory_gb=memory, opened=opened)
 
 
 def require_viewer() -> None:
@@ -86,7 +86,7 @@ def _open_browser(address: str) -> None:
     import webbrowser
 
     if not webbrowser.open(address):
-        say("no browser could be opened; open the address by hand")
+        print_message("no browser could be opened; open the address by hand")
 
 
 COMMANDS = {"view": view}

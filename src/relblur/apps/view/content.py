@@ -150,8 +150,8 @@ class Content:
             choices = replace(choices, decimate=self.pair.factor)  # the pair keeps its resolution
         before = "relblur demo && " if self.images.kind == "example" else ""
         depth = self.depth_choices if self.camera is not None else None
-        found = commands(self.images.in_commands, choices, depth)
-        return {name: before + text for name, text in found.items()}
+        lines = commands(self.images.in_commands, choices, depth)
+        return {name: before + text for name, text in lines.items()}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -124,10 +124,10 @@ def open_paths(paths: Sequence[Path], names: Sequence[str] = ()) -> Images | Sav
 
 
 def _saved(files: list[Path], name: str) -> SavedResult:
-    found = [load(file) for file in files]
-    blur_map = next((each for each in found if isinstance(each, BlurMap)), None)
-    depth_map = next((each for each in found if isinstance(each, DepthMap)), None)
-    stack = next((each for each in found if isinstance(each, StackMap)), None)
+    loaded = [load(file) for file in files]
+    blur_map = next((each for each in loaded if isinstance(each, BlurMap)), None)
+    depth_map = next((each for each in loaded if isinstance(each, DepthMap)), None)
+    stack = next((each for each in loaded if isinstance(each, StackMap)), None)
     shapes = [each.shape for each in (blur_map, depth_map, stack) if each is not None]
     if not shapes:
         raise InputError(f"{name} holds no result of relblur; name {', '.join(_RESULTS)}, or the folder")
@@ -139,7 +139,7 @@ def _pictures(folder: Path, shape: tuple[int, ...]) -> tuple[tuple[str, UInt8Arr
     from ...images.images import read_image
     from ...plot.colours import photo
 
-    found = []
+    loaded = []
     for file, name in _PICTURES.items():
         if not (folder / file).is_file():
             continue
@@ -150,8 +150,8 @@ def _pictures(folder: Path, shape: tuple[int, ...]) -> tuple[tuple[str, UInt8Arr
         if image.dtype != np.uint8:
             image = np.rint(255 * photo(image)).astype(np.uint8)
         image = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
-        found.append((name, np.ascontiguousarray(image[:, :, :3]), factor))
-    return tuple(found)
+        loaded.append((name, np.ascontiguousarray(image[:, :, :3]), factor))
+    return tuple(loaded)
 
 
 async def receive(chunks: AsyncIterator[bytes], announced: str | None, name: str, folder: Path) -> Path:

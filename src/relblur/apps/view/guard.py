@@ -73,10 +73,10 @@ class Keys:
     def admits(self, header: str) -> bool:
         """Return whether a ``Cookie`` header contains the token and the session has not expired."""
         try:
-            found = SimpleCookie(header).get(self.cookie)
+            morsel = SimpleCookie(header).get(self.cookie)
         except CookieError:
             return False
-        given = found.value if found is not None else ""
+        given = morsel.value if morsel is not None else ""
         return hmac.compare_digest(given.encode(), self.token.encode()) and time.monotonic() < self._ends
 
     def set_cookie(self) -> str:

@@ -43,7 +43,7 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
     """Return value, flags and curves (:func:`relblur.pixel_curve`) of a pixel of a pair."""
     _check_place(blur_map.shape, row, column)
     s, stderr = (float(each[row, column]) for each in (blur_map.variance_difference, blur_map.variance_stderr))
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "row": row,
         "column": column,
         "s": _plain(s),
@@ -55,10 +55,10 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
     if pair is None:
         pixel = cut(blur_map, slice(row, row + 1), slice(column, column + 1))
         sigma, sigma_stderr = float(pixel.sigma[0, 0]), float(pixel.sigma_stderr[0, 0])
-        return {**found, "sigma": _plain(sigma), "sigma_stderr": _plain(sigma_stderr), "curve": None, "cost": None}
+        return {**data, "sigma": _plain(sigma), "sigma_stderr": _plain(sigma_stderr), "curve": None, "cost": None}
     curve = pixel_curve(pair, row, column, blur_map=blur_map)
     return {
-        **found,
+        **data,
         "sigma": _plain(curve.chosen),
         "sigma_stderr": _plain(curve.chosen_stderr),
         "curve": _one_side(curve, int(blur_map.sharper[row, column])),
@@ -73,7 +73,7 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
 def pixel_of_stack(frames: Frames | None, stack: StackMap, row: int, column: int) -> dict[str, Any]:
     """Return index, distance and flags of a pixel of a stack, and the detail energy of each frame there."""
     _check_place(stack.shape, row, column)
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "row": row,
         "column": column,
         "index": _plain(float(stack.index[row, column])),
@@ -87,8 +87,8 @@ def pixel_of_stack(frames: Frames | None, stack: StackMap, row: int, column: int
         greys = [np.sqrt(np.maximum(frame.small[area].mean(axis=2), 0)) for frame in frames.frames]
         white = max(1e-6, max(float(grey.max()) for grey in greys))
         energy = [float(detail_energy(grey / white)[row - top, column - left]) for grey in greys]
-        found["detail"] = {"frames": [frame.position for frame in frames.frames], "energy": energy}
-    return found
+        data["detail"] = {"frames": [frame.position for frame in frames.frames], "energy": energy}
+    return data
 
 
 def why(flags: int) -> list[dict[str, str]]:
@@ -145,18 +145,18 @@ def _summary(quantity: Quantity, part: tuple[slice, slice]) -> dict[str, Any]:
     about: dict[str, Any] = {"title": quantity.title, "unit": quantity.unit, "answered": int(known.sum())}
     if not known.any():
         return {**about, "mean": None}
-    found = values[known]
+    data = values[known]
     stderr = np.asarray(quantity.stderr[part], np.float64)[known]
     stderr = stderr[np.isfinite(stderr)]
-    places = max(1.0, found.size / quantity.window**2)  # independent values: pixels in a window are correlated
+    places = max(1.0, data.size / quantity.window**2)  # independent values: pixels in a window are correlated
     return {
         **about,
-        "mean": float(found.mean()),
+        "mean": float(data.mean()),
         "mean_error": float(np.sqrt(np.mean(stderr**2) / places)) if stderr.size else None,
-        "median": float(np.median(found)),
-        "spread": float(found.std()),
-        "least": float(found.min()),
-        "largest": float(found.max()),
+        "median": float(np.median(data)),
+        "spread": float(data.std()),
+        "least": float(data.min()),
+        "largest": float(data.max()),
         "mean_stderr": float(stderr.mean()) if stderr.size else None,
     }
 

@@ -162,23 +162,23 @@ class Quantity:
 
 def quantities_of(blur_map: BlurMap | None, depth_map: DepthMap | None, stack: StackMap | None) -> dict[str, Quantity]:
     """Return the maps for statistics of boxes and lines."""
-    found: dict[str, Quantity] = {}
+    quantities: dict[str, Quantity] = {}
     if stack is not None:
-        found["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
+        quantities["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
         quantity, unit, values, stderr = stack.best
         if unit in ("m", "µm"):
-            found[quantity] = Quantity(values, stderr, unit, quantity)
+            quantities[quantity] = Quantity(values, stderr, unit, quantity)
     if blur_map is not None:
         window = _window(blur_map.settings, 1)
-        found["sigma"] = Quantity(blur_map.sigma, blur_map.sigma_stderr, "px", "relative blur", window)
+        quantities["sigma"] = Quantity(blur_map.sigma, blur_map.sigma_stderr, "px", "relative blur", window)
         s, stderr = blur_map.variance_difference, blur_map.variance_stderr
-        found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
+        quantities["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
     if depth_map is not None:
         window = _window(depth_map.settings, WINDOW_WINDOW)
-        found["depth"] = Quantity(depth_map.depth_m, depth_map.depth_stderr_m, "m", "depth", window)
-    if not found:
+        quantities["depth"] = Quantity(depth_map.depth_m, depth_map.depth_stderr_m, "m", "depth", window)
+    if not quantities:
         raise InputError("there is no map yet; wait until it is measured")
-    return found
+    return quantities
 
 
 def _window(settings: Mapping[str, Any], default: int) -> int:

@@ -83,18 +83,18 @@ def labels_with(labels: AnyArray, strokes: Sequence[Stroke]) -> AnyArray:
     """Return labels (the position of the frame for every pixel) with strokes."""
     result = labels.copy()
     for stroke in strokes:
-        found = stroke.weight(labels.shape)
-        if found is not None:
-            (left, top, right, bottom), weight = found
+        weighted = stroke.weight(labels.shape)
+        if weighted is not None:
+            (left, top, right, bottom), weight = weighted
             result[top:bottom, left:right][weight >= 0.5] = stroke.frame
     return result
 
 
 def _paint(picture: AnyArray, stroke: Stroke, frame: AnyArray) -> Box | None:
-    found = stroke.weight(picture.shape)
-    if found is None:
+    weighted = stroke.weight(picture.shape)
+    if weighted is None:
         return None
-    box, weight = found
+    box, weight = weighted
     area = (slice(box[1], box[3]), slice(box[0], box[2]))
     mixed = picture[area] + weight[:, :, None] * (frame[area].astype(np.float32) - picture[area])
     picture[area] = np.rint(mixed) if picture.dtype == np.uint8 else mixed
@@ -114,8 +114,8 @@ class Painting:
         """Add a stroke; return the changed box."""
         if len(self.strokes) >= MOST_STROKES:
             raise InputError(f"there are {MOST_STROKES} strokes; save the picture, or undo some")
-        found = stroke.weight(self.shown.shape)
-        before = None if found is None else (found[0], _area(self.shown, found[0]).copy())
+        weighted = stroke.weight(self.shown.shape)
+        before = None if weighted is None else (weighted[0], _area(self.shown, weighted[0]).copy())
         _paint(self.shown, stroke, frame)
         self.strokes.append(stroke)
         self._before.append(before)

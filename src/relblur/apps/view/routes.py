@@ -248,8 +248,8 @@ class Page:
         images = Images(tuple(paths), tuple(names), "upload")
         try:
             if len(paths) == 1 and paths[0].suffix == ".npz":
-                found = await self.session.quick.run("read", [str(paths[0])], names)
-                await self.session.open_result(found, names[0])
+                result = await self.session.quick.run("read", [str(paths[0])], names)
+                await self.session.open_result(result, names[0])
                 images.forget()
             else:
                 chosen = await asyncio.to_thread(open_paths, paths, names)
@@ -357,12 +357,12 @@ async def _json(request: Request) -> dict[str, Any]:
         if len(content) > MOST_JSON:
             raise TooLargeError(f"the form has more than {MOST_JSON} bytes")
     try:
-        found = json.loads(bytes(content) or b"{}", parse_int=_integer)
+        result = json.loads(bytes(content) or b"{}", parse_int=_integer)
     except (ValueError, RecursionError):
         raise InputError("the request is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise InputError("the request is not a JSON object")
-    return found
+    return result
 
 
 def _integer(digits: str) -> int | float:

@@ -99,20 +99,20 @@ class Session:
         self.now = Content(images, choices=replace(self.now.choices, focus_m=None, prefer="any"), camera=camera)
         self._start(self._make())
 
-    async def open_result(self, found: SavedResult, name: str) -> None:
+    async def open_result(self, result: SavedResult, name: str) -> None:
         """Open a saved result."""
         await self._stop()
         self._forget_files()
         self.now = now = Content(result_name=name, choices=self.now.choices)
-        for picture, data, factor in found.pictures:
+        for picture, data, factor in result.pictures:
             self._put(shown.picture(picture, _PICTURES[picture], data, factor))
-        if found.blur_map is not None:
-            await self._accept_map(found.blur_map)
-        if found.stack is not None:
-            await self._accept_map(found.stack)
-        if found.depth_map is not None:
-            now.camera = found.depth_map.camera
-            self._accept_depth(found.depth_map, measured=True)
+        if result.blur_map is not None:
+            await self._accept_map(result.blur_map)
+        if result.stack is not None:
+            await self._accept_map(result.stack)
+        if result.depth_map is not None:
+            now.camera = result.depth_map.camera
+            self._accept_depth(result.depth_map, measured=True)
         now.is_final = True
         self._finish()
 
@@ -311,8 +311,8 @@ class Session:
             self._accept_frames(aligned, choices, pair)
         choices = self.now.choices
         report = self._begin(f"measuring blur, method {choices.method}")
-        found = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=report)
-        await self._accept_map(found)
+        result = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=report)
+        await self._accept_map(result)
 
     async def _measure_stack(self, images: Images) -> None:
         count = len(images.paths)
@@ -326,8 +326,8 @@ class Session:
             self.announce()
 
         arguments = ([str(path) for path in images.paths], choices.reading, choices.focus_m, self.now.camera)
-        found = await self.slow.run("stack", *arguments, progress=report, partial=accept)
-        await self._accept_map(found)
+        result = await self.slow.run("stack", *arguments, progress=report, partial=accept)
+        await self._accept_map(result)
 
     async def _fuse(self, labels: Path | None = None) -> None:
         now = self.now
@@ -349,8 +349,8 @@ class Session:
     async def _measure_depth(self, camera: Camera, arguments: Mapping[str, Any]) -> None:
         report = self._begin("measuring depth")
         keep = self.kept("pair")
-        found = await self.slow.run("measure_depth", camera, arguments, keep=keep, progress=report)
-        self._accept_depth(found, measured=True)
+        result = await self.slow.run("measure_depth", camera, arguments, keep=keep, progress=report)
+        self._accept_depth(result, measured=True)
         self._finish()
 
     def _depth_of_map(self) -> DepthMap:
@@ -372,19 +372,19 @@ class Session:
                 self._put(shown.picture(name, name, data))
         self.announce()
 
-    async def _accept_map(self, found: BlurMap | StackMap) -> None:
-        made = await asyncio.to_thread(shown.map_planes, found)
+    async def _accept_map(self, result: BlurMap | StackMap) -> None:
+        made = await asyncio.to_thread(shown.map_planes, result)
         now = self.now
-        if isinstance(found, StackMap):
-            now.stack = found
+        if isinstance(result, StackMap):
+            now.stack = result
         else:
-            now.blur_map = found
+            now.blur_map = result
         now.is_final = True
         now.keys["map"] = secrets.token_hex(8)
         for plane in made:
             self._put(plane)
-        self._fade(await asyncio.to_thread(shown.opacity, found))
-        if isinstance(found, BlurMap) and now.camera is not None and not now.depth_is_measured:
+        self._fade(await asyncio.to_thread(shown.opacity, result))
+        if isinstance(result, BlurMap) and now.camera is not None and not now.depth_is_measured:
             try:
                 self._accept_depth(await asyncio.to_thread(self._depth_of_map), measured=False)
             except RelblurError as error:
@@ -420,5 +420,5 @@ class Session:
         self._message = None
 
 
-#: Values whose key has another name.
+#: Keys of values that are stored under another name.
 _KEYS = {"blur_map": "map", "measured": "map"}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LABELS", "Aligned"]
 
-#: Side of the preview, px; number of values above which the tone curve for display is a table.
+#: Side of the preview, px. Images of more values than this use a table as the tone curve for display.
 _PREVIEW_PX, _LARGE = 1000, 6_000_000
 
 
@@ -84,9 +84,9 @@ def prepare(
 
 def read(paths: Sequence[str], names: Sequence[str], *, progress: Progress) -> SavedResult:
     """Read a saved result."""
-    found = open_paths([Path(path) for path in paths], names)
-    assert isinstance(found, SavedResult)
-    return found
+    result = open_paths([Path(path) for path in paths], names)
+    assert isinstance(result, SavedResult)
+    return result
 
 
 def estimate(choices: Mapping[str, Any], *, pair: ComparablePair, progress: Progress) -> BlurMap:
@@ -94,9 +94,9 @@ def estimate(choices: Mapping[str, Any], *, pair: ComparablePair, progress: Prog
     from ...blur.estimate import estimate_blur
     from ...blur.result import refuse_empty_map
 
-    found = estimate_blur(pair, progress=progress, **choices)
-    refuse_empty_map(found.variance_difference, found.flags)
-    return found
+    result = estimate_blur(pair, progress=progress, **choices)
+    refuse_empty_map(result.variance_difference, result.flags)
+    return result
 
 
 def stack(
@@ -152,10 +152,10 @@ def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: Comparabl
     from ...depth.estimate import estimate_depth
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # about memory, for which the page has its own message
-        found = estimate_depth(pair, camera, progress=progress, **choices)
-    refuse_empty_map(found.depth_m, found.flags)
-    return found
+        warnings.simplefilter("ignore", UserWarning)  # the page reports the memory limit of the worker instead
+        result = estimate_depth(pair, camera, progress=progress, **choices)
+    refuse_empty_map(result.depth_m, result.flags)
+    return result
 
 
 def export(
