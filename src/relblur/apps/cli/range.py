@@ -31,8 +31,8 @@ def find_range(
 
     Focus the pair on the ends of the range: NEAR at the camera file's first distance, FAR at its second. DIR gets
     probability.tif, between.png (255 in the range, 0 outside, 128 unknown) and overview.png. Flagged pixels (filled,
-    clipped, invalid, at the limit) are unknown unless their standard error leaves no doubt. The blur is a disc, or a
-    Gaussian if the camera was calibrated for it.
+    clipped, invalid, at the limit) are unknown unless both ends of the range are more than three standard errors away.
+    The blur is a disc, or a Gaussian if the camera was calibrated for it.
     """
     from ...blur.estimate import estimate_blur
     from ...blur.result import refuse_empty_map

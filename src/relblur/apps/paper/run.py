@@ -1,4 +1,4 @@
-"""Make figures and tables of the paper, all or some, in one folder, with a page of all."""
+"""Make all or selected figures and tables of the paper in one folder, with a page."""
 
 from __future__ import annotations
 

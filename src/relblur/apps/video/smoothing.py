@@ -32,7 +32,7 @@ GATE = 3.0
 #: Median of the square of a standard normal variable.
 _MEDIAN_SQUARE = 0.4549
 
-#: Number of frames over which the varying share of R is averaged, and its minimum in the test with GATE.
+#: Memory of the mean of the varying share of R (frames). Lower limit of this share in the test with GATE.
 _SHARE_MEMORY, _LEAST_SHARE = 10, 0.1
 
 

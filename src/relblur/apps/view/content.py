@@ -49,7 +49,7 @@ class Content:
     legend: list[dict[str, Any]] = field(default_factory=shown.flag_legend)
 
     def copy(self) -> Content:
-        """Return a copy that shares no dictionary."""
+        """Return a copy with its own dictionaries."""
         return replace(self, planes=dict(self.planes), versions=dict(self.versions), keys=dict(self.keys))
 
     @property

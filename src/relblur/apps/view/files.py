@@ -28,8 +28,8 @@ __all__ = ["EXAMPLE_CAMERA", "Images", "SavedResult", "TooLargeError", "example"
 
 _EXAMPLE = Path(__file__).parent / "example"
 
-#: Assumed camera for the demo's pair (blur -2 to +2 px): 2 px between its foci at 1 and 2 m, because
-#: k^2 (1/1 - 1/2)^2 = 2^2 px^2 with k = 4 px m, a circle of 16 px m.
+#: Camera for the demo's pair: its blur goes from +2 px at 1 m to -2 px at 2 m, the distances in focus, because
+#: k^2 (1/1 - 1/2)^2 = 2^2 px^2 with k = 4 px m (circle: 16 px m).
 EXAMPLE_CAMERA = Camera(focal_length_mm=25.0, f_number=2.0, pixel_pitch_um=20.03, focus_first_m=1.0, focus_second_m=2.0)
 
 #: Maximum size of an uploaded file, bytes.
