@@ -61,7 +61,7 @@ COST = {
     "blur.dense.family": {"_STRIDE", "_SQUARES", "_SQUARE"},
     "blur.dense.noise": {"ROUNDING", "MOST_NOISE", "BAND_ROWS", "EVERY"},
     "blur.dense.residuals": {"_FREQUENCIES"},
-    "blur.dense.run": {"MARGIN", "PASSAGE", "PATCHES", "PATCH"},
+    "blur.dense.run": {"MARGIN", "BLEND_WIDTH", "PATCHES", "PATCH"},
     "depth.equal_blur.candidates": {"CIRCLE_STEP_PX", "LEAST_LEVELS", "MOST_LEVELS"},
     "depth.equal_blur.edges": {"_PASSES"},
     "stacks.few": {"MOST_BYTES", "LEAST_LEVELS", "MOST_LEVELS"},

@@ -48,7 +48,7 @@ PAIRS = {
     "a path": (("a.png", GOOD), {}, "first is a path, 'a.png'; read it with relblur.imread\\('a.png'\\)"),
     "bytes and 0..255": (((GOOD * 255).astype(np.uint8), GOOD * 255), {}, "first is uint8.* pass second / 255"),
     "negative max_sigma": ((GOOD, GOOD), {"max_sigma": -2}, "max_sigma must be finite and > 0 px, got -2"),
-    "sRGB beyond 1": ((GOOD * 9, GOOD * 9), {"linear": True}, "the sRGB curve is undone within 0..1"),
+    "sRGB beyond 1": ((GOOD * 9, GOOD * 9), {"linear": True}, "sRGB values are 0..1"),
     "channel_axis for grey": ((GOOD, GOOD), {"channel_axis": -1}, "channel_axis needs three dimensions, leave it out"),
     "channel_axis out of range": (
         (COLOUR, COLOUR),
@@ -275,7 +275,7 @@ def test_masks_are_honoured_with_bytes_too():
 
 
 def test_bytes_are_said_to_be_srgb_once_and_not_if_the_user_says_so():
-    with pytest.warns(UserWarning, match="uint8 arrays mostly hold sRGB") as told:
+    with pytest.warns(UserWarning, match="uint8 arrays mostly contain sRGB") as told:
         estimate_blur(*BYTES, method="window", engine="opencv")
     assert len(told) == 1
     assert told[0].filename == __file__

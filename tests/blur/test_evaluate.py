@@ -131,7 +131,7 @@ def test_wrong_maps_and_options_are_refused_by_name(texture):
     for call in (resynthesize, evaluate_pair):
         with pytest.raises(InputError, match="blur_map is \\(5, 5\\), the images \\(96, 112\\)"):
             call(texture, texture, other)
-    with pytest.raises(InputError, match="blur_map is given, so method would do nothing"):
+    with pytest.raises(InputError, match="method has no effect with blur_map"):
         evaluate_pair(texture, texture, own, method="paper")
     with pytest.raises(InputError, match=r"pass both images and then the map: pair.first, pair.second, blur_map"):
         evaluate_pair(prepare_pair(texture, texture), own)

@@ -101,12 +101,12 @@ def test_clipped_masked_and_missing_pixels_move_along(kind):
 @pytest.mark.parametrize(
     ("calibration", "message"),
     [
-        ("rig.json", "calibration holds a str; pass what relblur.align and relblur.match_exposure give"),
-        (np.eye(2), "calibration holds a ndarray"),
+        ("rig.json", "calibration contains a str; pass a result of relblur.align or relblur.match_exposure"),
+        (np.eye(2), "calibration contains a ndarray"),
         (np.diag([1.0, 1, 2]), "a transform that is not affine"),
         (np.diag([1.0, -1, 1]), "a transform that is not affine"),
         (np.full((3, 3), np.nan), "a transform that is not affine"),
-        (np.array([[1, 0, 500.0], [0, 1, 0], [0, 0, 1]]), "moves the second frame out of sight"),
+        (np.array([[1, 0, 500.0], [0, 1, 0], [0, 0, 1]]), "moves the second frame outside the first"),
     ],
 )
 def test_other_calibrations_are_refused(calibration, message):

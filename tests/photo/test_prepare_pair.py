@@ -112,9 +112,9 @@ def test_wrong_arguments_are_refused_in_one_line(options, message):
 def test_a_pair_stands_for_both_images_and_brings_its_own_maps():
     image = np.random.default_rng(0).random((40, 50))
     pair = prepare_pair(image, image, align="off", exposure="off", decimate=1)
-    with pytest.raises(InputError, match="a comparable pair holds both images; leave second out"):
+    with pytest.raises(InputError, match="a comparable pair contains both images; leave second out"):
         estimate_blur(pair, image)
-    with pytest.raises(InputError, match="valid came with the pair"):
+    with pytest.raises(InputError, match="valid is part of the pair"):
         estimate_blur(pair, valid=np.ones((40, 50), bool))
     with pytest.raises(InputError, match="second is missing; pass two images"):
         estimate_blur(image)

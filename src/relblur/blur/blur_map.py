@@ -54,7 +54,7 @@ class BlurMap(MapResult):
     ----------
     variance_difference : (H, W) float64 (float32 from a Stream)
         ``s = sigma_second^2 - sigma_first^2`` in px^2, positive where ``second`` is the
-        blurrier; NaN where there is no answer.
+        blurrier; NaN without an answer.
     variance_stderr : (H, W), of the same type
         Standard error of ``s`` in px^2.
     flags : (H, W) uint16
@@ -156,17 +156,17 @@ class BlurMap(MapResult):
 
         :meth:`load` reads the first three formats.
         """
-        whole = self.compute()
-        arrays = {name: getattr(whole, name) for name in _ARRAYS}
-        write_map(path, arrays, whole.sigma, whole.sigma_stderr, whole.settings)
+        computed = self.compute()
+        arrays = {name: getattr(computed, name) for name in _ARRAYS}
+        write_map(path, arrays, computed.sigma, computed.sigma_stderr, computed.settings)
 
     @classmethod
     def load(cls, path: PathLike) -> BlurMap:
         """Read a map that :meth:`save` wrote as ``.npz``."""
         arrays, settings = read_map(path)
-        whole: dict[str, Any] = {**arrays, "settings": settings}
+        values: dict[str, Any] = {**arrays, "settings": settings}
         try:
-            return cls(**whole)
+            return cls(**values)
         except InputError as error:
             raise FileError(f"{path} is not a usable BlurMap: {error}") from None
 
@@ -188,7 +188,7 @@ class BlurMap(MapResult):
         parts = part if isinstance(part, tuple) else (part,)
         if not all(isinstance(each, slice) or each is Ellipsis for each in parts) or len(parts) > 2:
             raise InputError(
-                "a part of a BlurMap is named by slices, blur[100:200, 50:]; for numbers index one of its arrays, "
+                "index a BlurMap by slices, blur[100:200, 50:]; for numbers index one of its arrays, "
                 "blur.sigma[row, column]"
             )
         arrays: dict[str, Any] = {name: getattr(self, name)[part] for name in _ARRAYS}
@@ -198,16 +198,16 @@ class BlurMap(MapResult):
 
     def __iter__(self) -> Iterator[Any]:
         """Refuse an iteration over rows."""
-        raise TypeError("a BlurMap is no sequence; go through blur.sigma, or another of its arrays")
+        raise TypeError("a BlurMap is not a sequence; iterate over blur.sigma or another of its arrays")
 
     def _facts(self) -> str:
         return f"method={self.settings.get('method', '?')!r}, sigma "
 
     def _heading(self) -> str:
-        made = f", method {self.settings.get('method', '?')!r}"
+        text = f", method {self.settings.get('method', '?')!r}"
         if self.settings.get("decimate", 1) != 1:
-            made += f", decimated by {self.settings['decimate']} from {self.settings['full_size']}"
-        return made
+            text += f", decimated by {self.settings['decimate']} from {self.settings['full_size']}"
+        return text
 
     def __str__(self) -> str:
         """Return a summary: share answered, range, error and flags, one line each; the repr of a lazy map."""

@@ -45,23 +45,23 @@ def estimate_chunked(
 ) -> BlurMap:
     """Return the lazy map of a pair with at least one Dask array."""
     source = _DaskPair.of(first, second, valid, clipped, channel_axis)
-    # One thread per task, because Dask runs a task on each of its threads.
+    # One worker for each task, because Dask runs a task on each of its threads.
     return lazy_map(source, replace(options, workers=options.workers or 1), max(map(max, source.first.chunks[:2])))
 
 
 def lazy_map(source: Source, options: Estimating, side: int, about: Mapping[str, Any] | None = None) -> BlurMap:
-    """Return the lazy map of a source: a task for each tile of about ``side`` px; ``about`` adds to its settings."""
+    """Return the lazy map of a source, with a task for each tile of about ``side`` px and ``about`` in its settings."""
     entry, form = METHOD_TABLE[options.method], source.form
     request, notes = request_of(options, form, None), {}
     tiles = entry.tiling.tiles(form.shape, request, side)
-    if len(tiles) == 1 and not entry.surveys:  # no shared statistics
+    if len(tiles) == 1 and not entry.rounding_is_floor:  # no shared statistics
         answers = [source.call(_estimate_whole, tiles[0].outer, later(options))]
     else:
         request = measure_source(source, options)
-        notes, together = notes_of(request), later(request)
-        estimates = [source.call(_estimate_tile, tile.outer, together) for tile in tiles]
+        notes, shared = notes_of(request), later(request)
+        estimates = [source.call(_estimate_tile, tile.outer, shared) for tile in tiles]
         answers = [
-            later(_join_tiles)(tile, [tiles[n] for n in others], [estimates[n] for n in others], together)
+            later(_join_tiles)(tile, [tiles[n] for n in others], [estimates[n] for n in others], shared)
             for tile, others in zip(tiles, entry.tiling.needed(tiles), strict=True)
         ]
     s, stderr = (_assembled([getattr(each, name) for each in answers], tiles, "f8") for name in ("s", "stderr"))
@@ -120,7 +120,7 @@ class _DaskPair:
 
         if hasattr(first, "dims") and hasattr(second, "dims"):
             if set(first.dims) != set(second.dims):
-                raise InputError(f"first has the dimensions {first.dims}, second {second.dims}; name them alike")
+                raise InputError(f"first has the dimensions {first.dims}, second {second.dims}; use the same names")
             second = second.transpose(*first.dims)
         arrays = []
         for name, array in (("first", _as_dask(first)), ("second", _as_dask(second))):

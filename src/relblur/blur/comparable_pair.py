@@ -48,7 +48,7 @@ class ComparablePair:
     full_size : str
         Width x height before the decimation; empty without one.
     because : str
-        Reason for that factor.
+        Reason for the factor.
     is_light : bool
         True for linear light, False for stored values.
     rounding : (first, second), optional

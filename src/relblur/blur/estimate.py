@@ -18,8 +18,8 @@ from ..base.inputs import is_chunked
 from ..kernels import as_engine
 from .blur_map import BlurMap, labelled
 from .comparable_pair import ComparablePair
-from .estimating import Estimating, GivenNoise, answer_of, check_estimating, settings_of
-from .given import Given
+from .estimating import Estimating, NoiseArgument, answer_of, check_estimating, settings_of
+from .input_pair import InputPair
 from .model_warnings import find_model_warnings
 from .recompressed import is_strongly_compressed, without_compression
 from .request import no_progress, part_of
@@ -35,7 +35,7 @@ def estimate_blur(
     sharper: str = Estimating.sharper,
     max_sigma: float | None = Estimating.max_sigma,
     window: int | None = Estimating.window,
-    noise: GivenNoise | None = Estimating.noise,
+    noise: NoiseArgument | None = Estimating.noise,
     prefilter: float = Estimating.prefilter,
     valid: ArrayLike | None = None,
     clipped: ArrayLike | None = None,
@@ -130,7 +130,7 @@ def estimate_blur(
     >>> float(np.median(estimate_blur(sharp, blurry, method="window").sigma).round(2))
     1.5
     """
-    given = Given.of(Given(first, second, valid, clipped, channel_axis, noise, linear))
+    given = InputPair.of(InputPair(first, second, valid, clipped, channel_axis, noise, linear))
     if sigmas is not None and method != "paper":
         max_sigma, sigmas = float(np.max(np.asarray(sigmas))), None
         warn_of_old_call(f'sigmas with method="{method}"', f"max_sigma={max_sigma:g}", 2)
@@ -159,7 +159,7 @@ def estimate_blur(
             raise InputError("linear is for arrays in memory; undo the curve of chunked ones first, chunk by chunk")
         lazy = estimate_chunked(given.first, given.second, options, valid, clipped, given.channel_axis)
         return labelled(lazy, given.first, given.channel_axis)
-    raw, assumed = given.as_light(given.checked(), entry.surveys)
+    raw, assumed = given.as_light(given.checked(), entry.rounding_is_floor)
     options = replace(options, noise=assumed)
     report = progress or no_progress
     if method == "refined" and not prefilter and is_strongly_compressed(given.pair):

@@ -1,4 +1,4 @@
-"""Options of ``estimate_blur``: their checks, and the request that is made of them for a pair."""
+"""Options of ``estimate_blur``: checks, and the request for a pair."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .whole_image import smoothed_light
 
 __all__ = [
     "Estimating",
-    "GivenNoise",
+    "NoiseArgument",
     "answer_of",
     "check_estimating",
     "noise_models",
@@ -35,15 +35,15 @@ __all__ = [
     "settings_of",
 ]
 
-#: Upper limit of the paper's grid, px: it keeps the list of steps short.
+#: Upper limit of the paper's grid, px; it limits the number of steps.
 LARGEST_GRID_PX = 1000.0
 
-#: Noise as users give it: of both images, or of each.
-GivenNoise = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
+#: Noise of both images, or of each.
+NoiseArgument = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
 
 
 def check_estimating(options: Estimating) -> MethodEntry:
-    """Refuse options that are wrong for any pair, or that contradict each other; return the entry of the method."""
+    """Raise an error for invalid or contradictory options; return the entry of the method."""
     as_choice(options.engine, "engine", ENGINES)
     if options.method == "paper" and options.prefilter:
         raise InputError('prefilter is not part of method="paper"; leave it out')
@@ -56,7 +56,7 @@ def check_estimating(options: Estimating) -> MethodEntry:
 
 
 def noise_models(options: Estimating) -> tuple[NoiseModel, NoiseModel] | None:
-    """Return a model for each image if the given noise depends on the light, else None."""
+    """Return a noise model for each image if the option contains a model, else None."""
     noise = options.noise
     both: Sequence[Any] = noise if isinstance(noise, (tuple, list)) else (noise, noise)
     if not any(isinstance(one, NoiseModel) for one in both):
@@ -68,7 +68,7 @@ def noise_models(options: Estimating) -> tuple[NoiseModel, NoiseModel] | None:
 
 
 def plain_noise(options: Estimating) -> tuple[float, float] | None:
-    """Return the noise of each image that was given as numbers; None if it was not given."""
+    """Return the noise of each image if the option contains numbers; None without the option."""
     return None if options.noise is None else as_noise(options.noise)  # type: ignore[arg-type]
 
 
@@ -124,7 +124,7 @@ def settings_of(request: Request, notes: Mapping[str, Any], further: Mapping[str
 
 
 def _sigmas(options: Estimating, half: float = math.inf) -> FloatArray:
-    """Return the grid of ``"paper"``, or the largest blur of the search, px; ``half`` the shorter side limits both."""
+    """Return the grid of ``"paper"``, or the largest blur of the search, px; both are at most ``half``."""
     if options.sigmas is not None and options.max_sigma is not None:
         raise InputError("max_sigma and sigmas both limit the search; leave one of them out")
     if options.sigmas is None and options.max_sigma is None:

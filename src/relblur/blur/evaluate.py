@@ -29,7 +29,7 @@ class PairScore:
     """Errors of each image of a pair when it is made from the other (Fig. 5, Table I).
 
     Errors are mean absolute differences of grey values (means of the channels), on the images' own scale (0..1 for
-    integers). Points of equal sharpness do not count. The error over an empty set of pixels is NaN.
+    integers). Points of equal sharpness are excluded. The error over an empty set of pixels is NaN.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ def resynthesize(
     Array of the images' shape, channels last.
     """
     pair, is_colour = _checked(first, second, blur_map, channel_axis)
-    made = _remake(pair, blur_map, dtype)
-    return made if is_colour else made[:, :, 0]
+    remade = _remake(pair, blur_map, dtype)
+    return remade if is_colour else remade[:, :, 0]
 
 
 def observed_blurrier(
@@ -133,7 +133,7 @@ def evaluate_pair(
         The map to score; estimated with ``options`` if left out.
     held_out : bool
         For colour pairs, also estimate from the green channel alone and score on red and blue. A root fits its own
-        pixel by construction; red and blue are independent of the estimate.
+        pixel exactly, but red and blue are independent of the estimate.
     **options
         Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ... With a map only ``valid=`` and
         ``clipped=`` are accepted.
@@ -142,8 +142,8 @@ def evaluate_pair(
     -----
     Errors are defined as in the paper: those of grey values (means of the channels), over all points but those of equal
     sharpness. The set "first is sharper" is ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for
-    ``method="paper"``, by the better fit otherwise. Flat and clipped areas count. Where the map has no answer, the
-    sharper image is not blurred. Without such points the errors are smaller, see ``answered_e_first``.
+    ``method="paper"``, by the better fit otherwise. Flat and clipped areas are included. Where the map has no answer,
+    the sharper image is not blurred. Errors without such points are in ``answered_e_first`` and ``answered_e_second``.
     """
     masks = {name: options.get(name) for name in ("valid", "clipped")}
     pair, is_colour = _checked(first, second, blur_map, channel_axis, **masks)
@@ -152,38 +152,38 @@ def evaluate_pair(
     if blur_map is None:
         axis = colour_axis(first, channel_axis)
         blur_map = estimate_blur(first, second, channel_axis=axis, linear=False, **options)
-    elif useless := [name for name in options if name not in masks]:
-        raise InputError(f"blur_map is given, so {', '.join(useless)} would do nothing; leave one of them out")
+    elif unused := [name for name in options if name not in masks]:
+        raise InputError(f"{', '.join(unused)} has no effect with blur_map; leave one of them out")
     blur_map = blur_map.compute()
     grey_pair = replace(pair, first=grey(pair.first)[:, :, None], second=grey(pair.second)[:, :, None])
     figures = _errors(grey_pair, blur_map) | {"explained": math.nan}
-    unseen = dict.fromkeys(_HELD_OUT, math.nan)
+    red_and_blue = dict.fromkeys(_HELD_OUT, math.nan)
     if held_out and is_colour and pair.first.shape[2] == 3:
-        unseen = _held_out(pair, blur_map, options)
-        figures["explained"] = unseen["explained"]
+        red_and_blue = _held_out(pair, blur_map, options)
+        figures["explained"] = red_and_blue["explained"]
     for name, side in (("first_sharper", 1), ("second_sharper", -1), ("equal", 0)):
         figures[f"{name}_fraction"] = float((blur_map.sharper == side).mean())
-    return PairScore(**figures, **{f"held_out_{name}": unseen[name] for name in _HELD_OUT})
+    return PairScore(**figures, **{f"held_out_{name}": red_and_blue[name] for name in _HELD_OUT})
 
 
 def _errors(pair: Pair, blur_map: BlurMap) -> dict[str, float]:
     """Return the errors of both images over their sets of pixels, and the explained share of the difference."""
-    made, s = _remake(pair, blur_map), blur_map.variance_difference
-    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # without bad pixels and their surroundings
-    known = np.isfinite(s) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
+    remade, s = _remake(pair, blur_map), blur_map.variance_difference
+    valid = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)
+    answered = np.isfinite(s) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
     unblurred = np.abs(pair.first - pair.second)
-    of_first, of_second = np.abs(made - pair.first), np.abs(made - pair.second)
-    first_blurrier, second_blurrier = there & (blur_map.sharper == -1), there & (blur_map.sharper == 1)
+    of_first, of_second = np.abs(remade - pair.first), np.abs(remade - pair.second)
+    first_blurrier, second_blurrier = valid & (blur_map.sharper == -1), valid & (blur_map.sharper == 1)
     figures = {}
     for side, error, here in (("first", of_first, first_blurrier), ("second", of_second, second_blurrier)):
         figures[f"e_{side}"] = _mean(error, here)
         figures[f"unblurred_e_{side}"] = _mean(unblurred, here)
-        figures[f"answered_e_{side}"] = _mean(error, here & known)
+        figures[f"answered_e_{side}"] = _mean(error, here & answered)
     scored = first_blurrier | second_blurrier
-    figures["scored_fraction"], figures["answered_fraction"] = float(scored.mean()), float((scored & known).mean())
-    left = np.where((s > 0)[:, :, None], of_second, of_first)[known].sum()
-    before = unblurred[known].sum()
-    figures["explained"] = float(1 - left / before) if before > 0 else math.nan
+    figures["scored_fraction"], figures["answered_fraction"] = float(scored.mean()), float((scored & answered).mean())
+    error = np.where((s > 0)[:, :, None], of_second, of_first)[answered].sum()
+    difference = unblurred[answered].sum()
+    figures["explained"] = float(1 - error / difference) if difference > 0 else math.nan
     return figures
 
 
@@ -201,12 +201,12 @@ def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> dict[st
 
 def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
     sigma = np.nan_to_num(blur_map.sigma)
-    kernel = blur_map.settings.get("kernel", "sampled")  # that of the estimate
+    kernel = blur_map.settings.get("kernel", "sampled")
     sides = []
     for image, field in ((pair.first, np.maximum(sigma, 0)), (pair.second, np.maximum(-sigma, 0))):
         planes = np.moveaxis(image, -1, 0).astype(dtype)
-        made = blur_by_levels(planes, field, kernel) if dtype == np.float32 else blur_planes(planes, field, kernel)
-        sides.append(np.moveaxis(made, 0, -1))
+        blurred = blur_by_levels(planes, field, kernel) if dtype == np.float32 else blur_planes(planes, field, kernel)
+        sides.append(np.moveaxis(blurred, 0, -1))
     return _choose(blur_map, sides[0], sides[1])
 
 

@@ -41,7 +41,7 @@ def measure_source(source: Source, options: Estimating) -> Request:
     """Read patches of a pair; return the request with the statistics that its tiles share."""
     form, models = source.form, noise_models(options)
     given = plain_noise(options) if models is None else (0.0, 0.0)
-    request_of(options, form, given)  # refuses wrong options before anything is read
+    request_of(options, form, given)  # raises errors before patches are read
     patches: Sequence[RawPair] = compute([source.call(clean, place) for place in patches_of(form.shape)])
     if not any(each.finite is None or each.finite.any() for each in patches):
         raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
@@ -53,11 +53,11 @@ def measure_source(source: Source, options: Estimating) -> Request:
 
 
 def clean(part: RawPair) -> RawPair:
-    """Fill the bad pixels of a part, and mark the pixels that are good and valid."""
+    """Return a part with its bad pixels filled, and its valid mask without them."""
     try:
         (first, second), good = fill_bad_pixels([part.first, part.second])
-    except InputError:  # no good pixel at all
+    except InputError:  # no good pixel
         first, second = np.zeros_like(part.first), np.zeros_like(part.second)
         good = np.zeros(first.shape[:2], bool)
-    known = [each for each in (good, part.finite) if each is not None]
-    return RawPair(first, second, np.logical_and.reduce(known) if known else None, part.clipped)
+    masks = [each for each in (good, part.finite) if each is not None]
+    return RawPair(first, second, np.logical_and.reduce(masks) if masks else None, part.clipped)

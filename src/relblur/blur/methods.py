@@ -40,7 +40,7 @@ def _survey_patches(patches: Sequence[RawPair], request: Request) -> Request:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """Properties of a method that ``estimate_blur`` needs."""
+    """Code and defaults of a method."""
 
     tiling: Tiling[Any]
     has_compiled: bool = True  #: whether it has compiled loops, for windows of 3 px or more
@@ -49,7 +49,7 @@ class MethodEntry:
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the statistics that all tiles share
     measure_patches: Callable[[Sequence[RawPair], Request], Request] = _survey_patches  #: the same, from patches
-    surveys: bool = True  #: whether the rounding of the values is the lower bound of the noise
+    rounding_is_floor: bool = True  #: whether the rounding of the values is the lower bound of the noise
 
 
 METHOD_TABLE: Mapping[str, MethodEntry] = {
@@ -61,5 +61,7 @@ METHOD_TABLE: Mapping[str, MethodEntry] = {
         window=PAPER_WINDOW,
     ),
     "window": MethodEntry(WINDOW_TILING),
-    "refined": MethodEntry(DENSE_TILING, measure=measure_dense, measure_patches=measure_dense_patches, surveys=False),
+    "refined": MethodEntry(
+        DENSE_TILING, measure=measure_dense, measure_patches=measure_dense_patches, rounding_is_floor=False
+    ),
 }

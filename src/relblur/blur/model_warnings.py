@@ -59,16 +59,16 @@ def find_model_warnings(raw: RawPair, s: FloatArray, flags: UInt8Array, family: 
         The Gaussians of the estimate.
     """
     places = list(_patches(raw.shape))
-    usual = np.isfinite(s)
-    good = usual & (flags == 0)
+    answered = np.isfinite(s)
+    good = answered & (flags == 0)
     if sum(int(good[place].sum()) for place in places) < _LEAST_PIXELS:
-        good = usual & ~has_flag(flags, Flag.INVALID | Flag.CLIPPED)
-    parts = [_marks(raw, s, good, family, place) for place in places if good[place].any()]
+        good = answered & ~has_flag(flags, Flag.INVALID | Flag.CLIPPED)
+    parts = [_terms(raw, s, good, family, place) for place in places if good[place].any()]
     if sum(len(part[0]) for part in parts) < _LEAST_PIXELS:
         return []
     residual, difference, blur = (np.concatenate([part[n] for part in parts]) for n in (0, 1, 2))
-    marks = np.concatenate([part[3] for part in parts], axis=1)
-    return _in_words(residual, difference, float(np.sqrt(np.mean(np.square(blur)))), marks)
+    terms = np.concatenate([part[3] for part in parts], axis=1)
+    return _warnings_of(residual, difference, float(np.sqrt(np.mean(np.square(blur)))), terms)
 
 
 def _patches(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
@@ -81,7 +81,7 @@ def _patches(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
     return ((rows, columns) for rows in along(shape[0]) for columns in along(shape[1]))
 
 
-def _marks(
+def _terms(
     raw: RawPair, s: FloatArray, good: BoolArray, family: Family, place: tuple[slice, slice]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the residual, the difference of the images, s, and the six terms at the good pixels of a patch."""
@@ -93,65 +93,66 @@ def _marks(
     second_is_blurrier = here > 0
     sigma = np.sqrt(np.abs(np.nan_to_num(here)))
     observed, sharper = (np.where(second_is_blurrier, *images) for images in ((second, first), (first, second)))
-    made = np.empty_like(first)
+    predicted = np.empty_like(first)
     for image, where in ((first, second_is_blurrier), (second, ~second_is_blurrier)):
         if where.any():
             blurred = blur_by_levels(image.astype(np.float32)[None], np.where(where, sigma, 0), family)
-            np.copyto(made, blurred[0], where=where)
+            np.copyto(predicted, blurred[0], where=where)
     slope, bend, none = np.array([-0.5, 0, 0.5]), np.array([1.0, -2, 1]), np.array([0.0, 1, 0])
 
     def derived(along: FloatArray, down: FloatArray) -> FloatArray:
-        return np.asarray(cv2.sepFilter2D(made, -1, along, down, borderType=cv2.BORDER_REFLECT))
+        return np.asarray(cv2.sepFilter2D(predicted, -1, along, down, borderType=cv2.BORDER_REFLECT))
 
     side = np.where(second_is_blurrier, 1.0, -1.0)
-    marks = (
+    terms = (
         side * derived(slope, none),
         side * derived(none, slope),
         (derived(bend, none) - derived(none, bend)) / 2,
         derived(slope, slope),
-        side * made,
+        side * predicted,
         side,
     )
-    return (observed - made)[use], (observed - sharper)[use], here[use], np.stack(marks)[:, use]
+    return (observed - predicted)[use], (observed - sharper)[use], here[use], np.stack(terms)[:, use]
 
 
-def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: FloatArray) -> list[str]:
-    gram, met = np.einsum("ip,jp->ij", marks, marks), np.einsum("ip,p->i", marks, residual)
+def _warnings_of(residual: FloatArray, difference: FloatArray, blur: float, terms: FloatArray) -> list[str]:
+    gram, product = np.einsum("ip,jp->ij", terms, terms), np.einsum("ip,p->i", terms, residual)
     total = float(residual @ residual)
-    if not total > _ROUNDING**2 * float(marks[4] @ marks[4]) or not blur > 0:
+    if not total > _ROUNDING**2 * float(terms[4] @ terms[4]) or not blur > 0:
         return []
 
     def explained(by: list[int]) -> float:
         """Return the share of the residual's power that some terms explain in addition to the others."""
-        others = [n for n in range(len(marks)) if n not in by]
-        return float(met @ _solve(gram, met) - met[others] @ _solve(gram[np.ix_(others, others)], met[others])) / total
+        others = [n for n in range(len(terms)) if n not in by]
+        without = product[others] @ _solve(gram[np.ix_(others, others)], product[others])
+        return float(product @ _solve(gram, product) - without) / total
 
-    x, y, p, q, gain, offset = _solve(gram, met)
-    found = []
+    x, y, p, q, gain, offset = _solve(gram, product)
+    warnings = []
     if math.hypot(x, y) > _SHIFT and explained([0, 1]) > _BY_SHIFT:
-        found.append(
+        warnings.append(
             f"the images seem shifted by {math.hypot(x, y):.1f} px against each other: align them first "
             "(relblur.prepare_pair does)"
         )
     if math.hypot(p, q) > _WIDER * blur and explained([2, 3]) > _BY_WIDTH:
         angle = math.degrees(math.atan2(q, p)) / 2 % 180
-        found.append(
+        warnings.append(
             f"the blur is wider along {angle:.0f} degrees (0: along rows) than across: motion blur, astigmatism or "
-            "moire? defocus is round, and these error bars are for defocus"
+            "moire? The error bars cover only defocus, which is round"
         )
-    brightness = gain * marks[4] + offset * marks[5]
-    contrast = float(np.std(marks[4] * marks[5]))  # of M: the product of two equal signs is 1
+    brightness = gain * terms[4] + offset * terms[5]
+    contrast = float(np.std(terms[4] * terms[5]))  # of M, because the squared sign is 1
     if float(np.sqrt(np.mean(np.square(brightness)))) > _BRIGHTER * contrast and explained([4, 5]) > _BY_BRIGHTNESS:
-        found.append(
-            "the images differ in brightness as no blur makes them: bring them to one exposure in linear light first "
+        warnings.append(
+            "the images differ in brightness, which blur does not change: match their exposure in linear light first "
             "(relblur.prepare_pair does)"
         )
-    unexplained = total - float(met @ _solve(gram, met))
+    unexplained = total - float(product @ _solve(gram, product))
     if unexplained > _NOT_BLUR**2 * float(difference @ difference):
-        found.append("half of what differs between the images is not blur: another scene, something that moved, noise?")
-    return found
+        warnings.append("half of the difference between the images is not blur: another scene, motion, noise?")
+    return warnings
 
 
-def _solve(gram: FloatArray, met: FloatArray) -> FloatArray:
+def _solve(gram: FloatArray, product: FloatArray) -> FloatArray:
     """Solve the normal equations, with slight damping for similar terms."""
-    return np.asarray(np.linalg.solve(gram + np.diag(1e-9 * np.diag(gram) + 1e-30), met), np.float64)
+    return np.asarray(np.linalg.solve(gram + np.diag(1e-9 * np.diag(gram) + 1e-30), product), np.float64)

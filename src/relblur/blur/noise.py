@@ -28,8 +28,8 @@ FLOAT_NOISE = 2e-6
 #: Least noise of floats relative to the largest value: above the rounding of float64 filters, below any texture.
 ARITHMETIC_NOISE = 1e-9
 
-#: Grids of rounded values: step, and least contrast in steps. Whole numbers need 16 steps, because a drawing of 0 and 1
-#: is not rounded.
+#: Grids of rounded values: step, and least contrast in steps. Whole numbers need 16 steps, because drawings with the
+#: values 0 and 1 are not rounded.
 LEAST_STEPS = 16.0
 GRIDS: tuple[tuple[float, float], ...] = ((1.0, LEAST_STEPS), (1 / 255, 0.5), (1 / 65535, 0.5))
 
@@ -95,8 +95,8 @@ def rounding_noise(
 
 def quantisation_step(image: AnyArray) -> float:
     """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
-    for some in (image.ravel()[:4096], image):  # a few values show that there is no grid; sorting all values is slow
-        values = np.unique(some).astype(np.float64)
+    for sample in (image.ravel()[:4096], image):  # a sample can exclude a grid; sorting all values is slow
+        values = np.unique(sample).astype(np.float64)
         span = values[-1] - values[0]
         gap = float(np.diff(values).min()) if len(values) > 1 else span
         if len(values) > 1 and not gap > span * 1e-5:
@@ -143,7 +143,7 @@ def estimate_noise(
     light, power = light[use], power[use]
     edges = np.unique(np.quantile(light, np.linspace(0, 1, _BINS + 1)))
     which = np.clip(np.searchsorted(edges, light, side="right") - 1, 0, max(len(edges) - 2, 0))
-    # Averages of 81 squares scatter; the factor converts their 20th percentile to their mean.
+    # The factor converts the 20th percentile of means of 81 squares to their mean.
     correction = _QUANTILE_CORRECTION[1 if pair.first.shape[2] == 1 else 3]
     levels, variances = [], []
     for index in range(max(len(edges) - 1, 1)):

@@ -34,8 +34,8 @@ from ..filters.kernels import (
 )
 from .blur_map import BlurMap, Flag, flag_name
 from .comparable_pair import ComparablePair
-from .given import Given
 from .global_statistics import clean
+from .input_pair import InputPair
 
 __all__ = ["PixelCurve", "pixel_curve"]
 
@@ -103,7 +103,7 @@ class PixelCurve:
             return float("nan")
         k = int(self.cost.argmin().clip(1, self.cost.size - 2))
         s, c = self.variance_difference[k - 1 : k + 2], self.cost[k - 1 : k + 2]
-        # The minimum of a parabola in s, because cost is smooth in s and not in sigma.
+        # The minimum of a parabola in s: the cost is smooth in s, but not in sigma.
         left, right = (c[1] - c[0]) / (s[1] - s[0]), (c[2] - c[1]) / (s[2] - s[1])
         bend = (right - left) / (s[2] - s[0])
         best = s[1] if bend <= 0 else (s[0] + s[1] - left / bend) / 2
@@ -138,7 +138,7 @@ def pixel_curve(
     row, column : int
         The pixel, counted from 0.
     blur_map : BlurMap, optional
-        The estimate: source of ``chosen``, and of the kernel, prefilter, window and largest blur.
+        The estimate, which sets ``chosen``, the kernel, the prefilter, the window and the largest blur.
     max_sigma : float, optional
         Largest blur, px; that of the map, or 5.
     window : int, optional
@@ -155,10 +155,10 @@ def pixel_curve(
     """
     if isinstance(first, ComparablePair):
         if second is not None and column is not None:
-            raise InputError("a pair holds both images; call pixel_curve(pair, row, column)")
+            raise InputError("a pair contains both images; call pixel_curve(pair, row, column)")
         if second is not None:
             second, row, column = None, second, row
-    given = Given.of(Given(first, second, valid, channel_axis=channel_axis))
+    given = InputPair.of(InputPair(first, second, valid, channel_axis=channel_axis))
     raw, shape = _uncut(given)
     for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
         if not is_whole(value) or not 0 <= value < count:  # type: ignore[operator]
@@ -167,14 +167,14 @@ def pixel_curve(
         raise InputError(f"blur_map is {blur_map.shape}, the images {shape}; it belongs to another pair")
     assert row is not None
     assert column is not None
-    made_with = {} if blur_map is None else blur_map.settings
+    settings = {} if blur_map is None else blur_map.settings
     if max_sigma is None:
-        max_sigma = made_with["sigmas"][-1] if "sigmas" in made_with else made_with.get("max_sigma", MAX_SIGMA)
+        max_sigma = settings["sigmas"][-1] if "sigmas" in settings else settings.get("max_sigma", MAX_SIGMA)
     if window is None:
-        window = int(made_with.get("window", WINDOW_WINDOW))
+        window = int(settings.get("window", WINDOW_WINDOW))
     levels = np.linspace(0.0, as_positive(max_sigma, "max_sigma", "px"), LEVELS + 1)
     window = as_odd_size(window, "window")
-    curve = _curve(raw, (row, column), levels, window, made_with)
+    curve = _curve(raw, (row, column), levels, window, settings)
     if blur_map is not None:
         one = blur_map[row : row + 1, column : column + 1]
         chosen, stderr = float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0])
@@ -182,7 +182,7 @@ def pixel_curve(
     return curve
 
 
-def _uncut(given: Given) -> tuple[RawPair, tuple[int, int]]:
+def _uncut(given: InputPair) -> tuple[RawPair, tuple[int, int]]:
     """Return the whole images and their maps; the values are not checked."""
     one, two = (
         check_form(image, name, channel_axis=given.channel_axis)
@@ -201,14 +201,14 @@ def _cut(raw: RawPair, rows: Any, columns: Any) -> Pair:
     return clean(RawPair(raw.first[place], raw.second[place], *maps)).part()
 
 
-def _curve(raw: RawPair, place: tuple[int, int], levels: FloatArray, window: int, made_with: Any) -> PixelCurve:
+def _curve(raw: RawPair, place: tuple[int, int], levels: FloatArray, window: int, settings: Any) -> PixelCurve:
     """Return the curve of a pixel, from its surroundings mirrored at the border of the image."""
-    half, before = window // 2, band_limited_kernel(float(made_with.get("prefilter", 0.0)) ** 2)
+    half, before = window // 2, band_limited_kernel(float(settings.get("prefilter", 0.0)) ** 2)
     radius = max(kernel_radius(float(levels[-1])), BAND_LIMITED_RADIUS)
     reach = half + radius + before.size // 2
     around = np.arange(-reach, reach + 1)
     pair = _cut(raw, *(mirrored(at + around, count) for at, count in zip(place, raw.shape, strict=True)))
-    weights = sampled_weights if made_with.get("kernel") == "sampled" else band_limited_weights
+    weights = sampled_weights if settings.get("kernel") == "sampled" else band_limited_weights
     right = weights(levels[None, :], radius)[:, 0].T
     taps = np.concatenate([right[:, :0:-1], right], axis=1)
     taps /= taps.sum(axis=1, keepdims=True)
@@ -221,8 +221,8 @@ def _curve(raw: RawPair, place: tuple[int, int], levels: FloatArray, window: int
     middle = (slice(None), half, half)
     blurred = np.concatenate([from_second[middle][:0:-1], from_first[middle]]).mean(axis=1)
     sigma = np.concatenate([-levels[:0:-1], levels])
-    seen = [float(image[half, half].mean()) for image in (first, second)]
-    observed, misfit = np.where(sigma < 0, seen[0], seen[1]), residual[middle].mean(axis=1)
+    values = [float(image[half, half].mean()) for image in (first, second)]
+    observed, misfit = np.where(sigma < 0, values[0], values[1]), residual[middle].mean(axis=1)
     if not pair.finite[reach, reach]:
         observed, misfit = np.full_like(observed, np.nan), np.full_like(misfit, np.nan)
     gain = 1 + (taps**2).sum(axis=1) ** 2
@@ -231,7 +231,7 @@ def _curve(raw: RawPair, place: tuple[int, int], levels: FloatArray, window: int
     cost = np.full(sigma.size, np.nan)
     if usable.any():
         cost = (residual[:, usable] ** 2).mean(axis=(1, 2)) / np.concatenate([gain[:0:-1], gain])
-    roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, seen)))
+    roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, values)))
     return PixelCurve(*place, sigma, blurred, observed, cost, roots, window)
 
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["is_strongly_compressed", "without_compression"]
 
-#: JPEG quality below which the second measurement is worth its time.
-_PAYS_BELOW = 90
+#: JPEG quality below which blur is measured twice.
+_STRONG_BELOW = 90
 
 
 def is_strongly_compressed(pair: ComparablePair | None) -> TypeGuard[ComparablePair]:
     """Return whether the compression of one of the files is known and strong."""
-    return pair is not None and any(table is not None and table.quality < _PAYS_BELOW for table in pair.jpeg)
+    return pair is not None and any(table is not None and table.quality < _STRONG_BELOW for table in pair.jpeg)
 
 
 def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, family: Family) -> RawPair:
-    """Return a pair without the effect of compression on the blurrier image, by a first map ``s``."""
+    """Return a pair without the effect of compression on the blurrier image, predicted from a first map ``s``."""
     sigma = np.sqrt(np.abs(np.nan_to_num(s)))
     first, second = (np.asarray(image[:, :, 0], np.float32) for image in (raw.first, raw.second))
     images = []
@@ -48,8 +48,8 @@ def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, famil
         if table is None:
             images.append(stored)
             continue
-        made = np.where(blurrier, blur_by_levels(sharper[None], np.where(blurrier, sigma, 0), family)[0], stored)
-        change = gain * _change((made - offset) / gain, table)
+        predicted = np.where(blurrier, blur_by_levels(sharper[None], np.where(blurrier, sigma, 0), family)[0], stored)
+        change = gain * _change((predicted - offset) / gain, table)
         images.append(np.where(blurrier, stored - change, stored).astype(raw.first.dtype))
     return replace(raw, first=images[0][:, :, None], second=images[1][:, :, None])
 
@@ -65,6 +65,6 @@ def _exposure(pair: ComparablePair) -> tuple[FloatArray | float, FloatArray | fl
     if pair.exposure is None:
         return 1.0, 0.0
     shape = (*pair.shape, 3 if pair.first.ndim == 3 else 1)
-    given = (pair.exposure.apply(np.full(shape, value)) for value in (0.0, 1.0))
-    offset, top = (brightness(image) if image.shape[2] == 3 else image[:, :, 0] for image in given)
+    exposed = (pair.exposure.apply(np.full(shape, value)) for value in (0.0, 1.0))
+    offset, top = (brightness(image) if image.shape[2] == 3 else image[:, :, 0] for image in exposed)
     return top - offset, offset

@@ -30,8 +30,8 @@ class Request:
     engine: str
     workers: int = 1
     given_noise: tuple[float, float] | None = None
-    noise_may_differ: bool = False  #: the noise is that of the less noisy image; ``"refined"`` measures the other
-    noise_repeats: bool = False  #: noise is correlated between neighbouring pixels, as after compression
+    noise_may_differ: bool = False  #: whether ``given_noise`` is that of the less noisy image only
+    noise_repeats: bool = False  #: whether noise is correlated between neighbouring pixels, as after compression
     noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
     relative_variance: FloatArray | None = None  #: noise variance of each pixel over its mean, if it depends on light
     prefilter: float = 0.0
@@ -56,8 +56,8 @@ class Request:
     def reach(self) -> int:
         """Radius of the pixels that influence an estimate, px (``"paper"`` and ``"window"``)."""
         blur = max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS) + BAND_LIMITED_RADIUS
-        before = max(kernel_radius(self.prefilter), BAND_LIMITED_RADIUS) if self.prefilter else 0
-        return blur + before + self.window
+        prefilter = max(kernel_radius(self.prefilter), BAND_LIMITED_RADIUS) if self.prefilter else 0
+        return blur + prefilter + self.window
 
 
 @dataclass(frozen=True)

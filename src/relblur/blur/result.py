@@ -45,8 +45,7 @@ class Flag(IntFlag):
     """The reason why a pixel has no value, or a lower reliability.
 
     With one of the first four flags the value is NaN, unless ``FILLED`` is set too. ``method="refined"`` fills pixels
-    that bad pixels influence, ``method="paper"`` flat and clipped places. With the other flags the pixel has a value of
-    lower reliability.
+    near bad pixels, ``method="paper"`` flat and clipped pixels. With the other flags the pixel has a value.
     """
 
     INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
@@ -77,13 +76,13 @@ def flag_name(flag: Flag) -> str:
 def flag_shares(flags: FlagArray) -> dict[str, float]:
     """Return the shares of the pixels without a flag and with each flag, by the flag's name.
 
-    Every pixel counts once, for the last of its flags, so that the shares add up to 1.
+    Every pixel is counted once, with the last of its flags, so that the sum is 1.
     """
     counts = np.bincount(flags.ravel(), minlength=256)
-    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
+    last = np.zeros(256, dtype=np.int64)  # number of the highest bit, counted from 1
     for number, flag in enumerate(Flag, start=1):
-        showing[(np.arange(256) & int(flag)) != 0] = number
-    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
+        last[(np.arange(256) & int(flag)) != 0] = number
+    shares = np.bincount(last, counts, minlength=len(Flag) + 1) / flags.size
     names = ["no flag", *map(flag_name, Flag)]
     return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
 
@@ -103,10 +102,10 @@ def flag_attributes() -> dict[str, Any]:
 
 def percentiles(values: AnyArray) -> dict[str, float] | None:
     """Return 5, 50 and 95 % of the finite values; None if there are none."""
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return None
-    return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(known, (5, 50, 95)), strict=True)}
+    return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(finite, (5, 50, 95)), strict=True)}
 
 
 def refuse_empty_map(values: FloatArray, flags: FlagArray) -> None:
@@ -143,15 +142,15 @@ def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
 def _rounded_away(pair: Pair, request: Request) -> BoolArray:
     """Return the pixels at which the local variance of both images is that of rounding.
 
-    Rounding errors are not independent there: a whole area may round down in one image and up in the other. So they do
-    not average out.
+    Rounding errors are not independent there, because a whole area may round down in one image and up in the other. So
+    they do not average out.
     """
     assert request.overall is not None
-    left = [
+    rounding_only = [
         local_variance(image, request.window, whole.centre) < 3 * whole.rounding**2
         for image, whole in zip((pair.first, pair.second), request.overall, strict=True)
     ]
-    return left[0] & left[1]
+    return rounding_only[0] & rounding_only[1]
 
 
 class MapResult:
@@ -237,10 +236,10 @@ class MapResult:
         if len(shape) != 2:
             raise InputError(f"{first} must be two-dimensional, got shape {shape}")
         for name, dtype in types.items():
-            given = getattr(self, name)
-            if given is None:
+            value = getattr(self, name)
+            if value is None:
                 continue
-            array = np.asarray(given, dtype=dtype)
+            array = np.asarray(value, dtype=dtype)
             if array.flags.writeable or array.base is not None:  # another reference may change it
                 array = array.copy()
             if array.shape != shape:
@@ -252,7 +251,7 @@ class MapResult:
         """Return :attr:`value`, for ``numpy.asarray(result)`` and plotting functions."""
         value = self.value
         if copy is False and value.flags.writeable:
-            raise ValueError(f"{self.QUANTITY} is computed from the map and cannot be had without a copy")
+            raise ValueError(f"{self.QUANTITY} is computed from the map, so a copy is necessary")
         return np.array(value, dtype=dtype) if copy else np.asarray(value, dtype=dtype)
 
     def _facts(self) -> str:

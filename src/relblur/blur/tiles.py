@@ -31,7 +31,7 @@ WORKING_BYTES = 256 * 2**20
 #: Side of the smallest tile of a local method (in halos) and of the largest (px).
 LEAST_HALOS, LOCAL_SIDE = 3, 2016
 
-#: Local tiles begin at multiples of this many rows and columns, px: filters process as many columns together.
+#: Grid of the corners of local tiles, px; filters process as many columns together.
 GROUP = 32
 
 #: Flags of pixels without a value, and flags of pixels that may keep theirs.
@@ -181,7 +181,7 @@ def run_in_tiles(tiling: Tiling[T], raw: RawPair, request: Request, progress: Pr
             s[core], stderr[core], flags[core], sharper[core] = answer.s, answer.stderr, answer.flags, answer.sharper
             notes |= answer.notes
             joined += 1
-            del answer  # a view that would keep an estimate in memory
+            del answer  # a view of an estimate, which it would keep in memory
         estimates = {n: each for n, each in estimates.items() if around[n][-1] >= joined}
     return Answer(s, stderr, flags, sharper, {**notes, "tiles": len(tiles)} if len(tiles) > 1 else notes)
 
@@ -195,14 +195,14 @@ def local_tiling(answer: Callable[[Pair, Request, Progress], Answer], keep_doubt
     def estimate(raw: RawPair, request: Request, progress: Progress) -> Answer:
         pair = raw.part()
         if not pair.finite.any():
-            unknown = np.full(pair.shape, np.nan)
-            return Answer(unknown, unknown, np.full(pair.shape, Flag.INVALID, np.uint8), np.zeros(pair.shape, np.int8))
-        found = answer(pair, request, progress)
-        flags = flag_pixels(pair, request, found.s, found.flags)
+            empty = np.full(pair.shape, np.nan)
+            return Answer(empty, empty, np.full(pair.shape, Flag.INVALID, np.uint8), np.zeros(pair.shape, np.int8))
+        result = answer(pair, request, progress)
+        flags = flag_pixels(pair, request, result.s, result.flags)
         flags[~pair.finite] = Flag.INVALID  # other flags there describe the fill value
-        without = has_flag(flags, NO_VALUE if keep_doubtful else NO_VALUE | DOUBTFUL)
-        found.s[without] = found.stderr[without] = np.nan
-        return replace(found, flags=flags, sharper=np.where(pair.finite, found.sharper, 0))
+        no_value = has_flag(flags, NO_VALUE if keep_doubtful else NO_VALUE | DOUBTFUL)
+        result.s[no_value] = result.stderr[no_value] = np.nan
+        return replace(result, flags=flags, sharper=np.where(pair.finite, result.sharper, 0))
 
     return Tiling(
         estimate,

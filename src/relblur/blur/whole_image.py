@@ -1,4 +1,4 @@
-"""Statistics of a whole image that its tiles share: rounding, mean and range of the intensities."""
+"""Statistics of a whole image, shared by its tiles: rounding, mean and range of the intensities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAMPLE = 1 << 20
 #: Number of rows that are smoothed together.
 ROWS = 256
 
-#: Largest distance from the median of values in the contrast, in ranges of the middle 80 % of the values: beyond it lie
+#: Largest distance from the median of values in the contrast, in ranges of the middle 80 % of the values. It excludes
 #: bright lights and the tails of kernels around them.
 MOST_RANGES = 1000.0
 
@@ -40,10 +40,10 @@ class Intensities:
 def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
     """Return the statistics of the good pixels of a checked (H, W, C) image, from a sample; by default all are good."""
     step = sample_step(image.shape[:2], _SAMPLE)
-    sample, known = image[::step, ::step], None if good is None else good[::step, ::step]
-    if known is not None and not known.any():
-        sample, known = image, good
-    pixels = sample.reshape(-1, image.shape[2]) if known is None else sample[known]
+    sample, mask = image[::step, ::step], None if good is None else good[::step, ::step]
+    if mask is not None and not mask.any():
+        sample, mask = image, good
+    pixels = sample.reshape(-1, image.shape[2]) if mask is None else sample[mask]
     limits, real = (-math.inf, math.inf), pixels.dtype.kind == "f"
     if real and (usual := usual_values(pixels[None])).core > 0:
         limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)

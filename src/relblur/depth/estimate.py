@@ -18,7 +18,7 @@ from ..base.settings import MAX_SIGMA, WINDOW_WINDOW, SideOfFocus
 from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
-from ..blur.given import Given
+from ..blur.input_pair import InputPair
 from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.whole_image import smoothed_light
 from ..kernels import as_engine, resolve_engine
@@ -116,7 +116,7 @@ def estimate_depth(
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
-    given = Given.of(Given(first, second, valid, clipped, channel_axis, noise, linear))
+    given = InputPair.of(InputPair(first, second, valid, clipped, channel_axis, noise, linear))
     as_choice(side, "side", get_args(SideOfFocus))
     engine = as_engine(engine)
     shape = as_psf(usual_psf(camera) if isinstance(psf, str) and psf == "auto" else psf, camera.blur_constant)

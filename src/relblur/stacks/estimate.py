@@ -16,7 +16,7 @@ from ..base._typing import ArrayLike, PathLike, Progress
 from ..base.arguments import as_positive
 from ..base.errors import InputError
 from ..base.options import Preparing, Stack
-from ..blur.estimating import GivenNoise
+from ..blur.estimating import NoiseArgument
 from ..blur.result import FLAG_TYPE, Flag, has_flag, mark
 from ..depth.camera import Camera
 from ..depth.psf import PsfLike, usual_psf
@@ -53,7 +53,7 @@ def estimate_stack(
     fuse: bool = Stack.fuse,
     valid: ArrayLike | None = None,
     clipped: ArrayLike | None = None,
-    noise: GivenNoise | None = Stack.noise,
+    noise: NoiseArgument | None = Stack.noise,
     max_sigma: float | None = Stack.max_sigma,
     step_um: float | None = Stack.step_um,
     pixel_um: float | None = Stack.pixel_um,

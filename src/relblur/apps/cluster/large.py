@@ -64,14 +64,14 @@ def estimate_large(
     require("zarr", "dask")
     import dask
 
-    surveys = check_estimating(options).surveys
+    rounding_is_floor = check_estimating(options).rounding_is_floor
     _check_output(output, files, force)
     first, second = (open_store(path) for path in files)
     with dask.config.set(scheduler=client or "synchronous"):
         pair, noise, notes, about = prepare_slides(first, second, preparing)
         workers = options.workers if client is None else 1
         options = replace(options, workers=workers, noise=noise if options.noise is None else options.noise)
-        blur_map = lazy_map(pair, options, LOCAL_SIDE if surveys else REFINED_SIDE, about)
+        blur_map = lazy_map(pair, options, LOCAL_SIDE if rounding_is_floor else REFINED_SIDE, about)
         with staging(output.parent) as new:
             _write(new.absolute() / output.name, blur_map, progress)
             move_folder_in(new, output.name, force)

@@ -1,19 +1,19 @@
-"""Fraction of the texture that both images show, band by band: only that is evidence of blur.
+"""Support: the fraction of the texture that both images show, in bands of frequencies.
 
-In a plain area the two images hold noise of their own, compression residue, slow shading.  Residuals change from one
-candidate blur to the next there too, and summed over a wall any small preference becomes a certainty.  Texture differs
-from all this, whatever the noise, because both images show it.  In a band of frequencies, over a window of ``n``
-independent samples, with the energies ``S11``, ``S22`` and the common energy ``S12``,
+Only common texture is evidence of blur.  In a plain area the images contain independent noise, compression errors and
+slow shading.  These also change the residuals from one candidate blur to the next, and sums over a wall seem
+significant.  In a band of frequencies, over a window of ``n`` independent samples, with the energies ``S11``, ``S22``
+and the common energy ``S12``,
 
     coherence  r = S12 / sqrt(S11 S22)          share  = (r - r0) / (1 - r0), 0 to 1          r0 = 3 / sqrt(n)
 
-``r`` is 1 for one texture seen through two blurs and scatters by ``1 / sqrt(n)`` around 0 for independent noise.
-Compression cuts both images into the same blocks, so its errors in a plain area are alike in both: the energy of this
-noise is added to ``S11`` and ``S22``.
+``r`` is 1 for the same texture with two blurs.  For independent noise its mean is 0 and its standard deviation
+``1 / sqrt(n)``.  JPEG errors in a plain area are correlated between the images, which have the same blocks.  The energy
+of this common noise is added to ``S11`` and ``S22``.
 
-Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail, in a band of frequency ``w`` by its energy
-times ``w^4 exp(-s w^2) / 4``.  The support of a blur is the mean of the shares with these weights: fine bands for a
-small ``s`` if the image has fine detail, coarser ones if it is blurred.
+The difference between the residuals at ``s`` and at ``s + ds`` comes from the detail of the sharper image.  In a band
+of frequency ``w`` it is the energy times ``w^4 exp(-s w^2) / 4``.  The support is the mean of the shares with these
+weights.  For a small ``s`` fine bands have most of the weight, for a large one coarse bands.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ __all__ = ["Coherence"]
 
 Array = NDArray[np.float32]
 
-#: Side of the cells on which shares are kept, px: that of the cells that are labelled.
+#: Side of the cells of the shares, px; that of the cells of the labelling.
 CELL = 2
-#: Variances in px^2 between which the bands lie: octaves of ``s``, from the finest detail to the largest usual blur.
+#: Limits of the bands (variances in px^2): octaves of ``s``, from the finest detail to the largest usual blur.
 _VARIANCES = (0.0, 0.35, 0.7, 1.4, 2.8, 5.6, 11.2, 25.0)
-#: Deviation of the Gaussian window: at least (px), and in deviations of the band's narrower Gaussian.
+#: Standard deviation of the Gaussian window: least (px), and relative to that of the band's narrower Gaussian.
 _LEAST_WINDOW, _WINDOW = 4.0, 3.0
-#: Independent samples per squared deviation of the window: at most, and for a band from the variance 1 on (counted on
-#: white noise; they fall as one over the variance).
+#: Independent samples over the variance of the window: at most, and for a band of variance 1 px^2, measured on white
+#: noise. They are inversely proportional to the variance.
 _MOST_SAMPLES, _SAMPLES = 9.0, 4.0
-#: Largest coherence that chance explains, in standard deviations.
+#: Largest coherence of independent noise, in standard deviations.
 _CHANCE = 3.0
-#: Part of the window's mean common energy that must be present in a window of a third of its width: beside an outline
-#: the share is the texture's, not the wall's.
-_ENERGY_HERE, _HERE = 0.25, 1 / 3
-#: Sides (px) of the squares of an image's own detail and of its maximum around, and the fraction of that energy below
-#: which there is no detail.
+#: Least common energy in a narrow window relative to the wide one, and the ratio of their widths. A wall beside an
+#: outline has no share.
+_NARROW_ENERGY, _NARROW = 0.25, 1 / 3
+#: Sides (px) of the squares of an image's detail and of its maximum around, and the least energy relative to that
+#: maximum.
 _DETAIL, _OUTLINE, _FAINT = 5, 19, 0.02
-#: Energy that float32 arithmetic leaves of a plain area, on images of contrast 1.
+#: Energy of the rounding of float32, on images of contrast 1.
 _ARITHMETIC = np.float32(1e-13)
 
 
 def _squared_frequencies() -> Array:
     """Return the squared frequency of each band, where the difference of its two Gaussians is largest.
 
-    The finest has no such maximum and continues in the octaves of the others.
+    The finest band has no such maximum; its value is twice that of the next.
     """
     peaks = [2 * np.log(b / a) / (b - a) for a, b in itertools.pairwise(_VARIANCES[1:])]
     return np.array([2 * peaks[0], *peaks], np.float32)
 
 
 class Coherence:
-    """Support of maps of ``s``: the texture of two (channels, H, W) images that both show, on cells of 2 x 2 pixels.
+    """Support of maps of ``s`` from two (channels, H, W) images, on cells of 2 x 2 pixels.
 
-    ``alike`` is the variance at each pixel, (H, W), of noise that may be alike in both; None if there is none.
+    ``common_noise`` is the variance at each pixel, (H, W), of noise that is common to both images; None without any.
     """
 
-    def __init__(self, first: Array, second: Array, loops: Loops, alike: Array | None = None) -> None:
+    def __init__(self, first: Array, second: Array, loops: Loops, common_noise: Array | None = None) -> None:
         self._shape = (first.shape[1], first.shape[2])
         self._squared = _squared_frequencies()
         cells = [-(-n // CELL) for n in self._shape]
@@ -84,8 +84,8 @@ class Coherence:
 
         def compare(band: int) -> None:
             least: Array | np.float32 = _ARITHMETIC
-            if alike is not None:
-                least = cell_means(alike, CELL) * np.float32(len(first) * _noise_gains()[band]) + _ARITHMETIC
+            if common_noise is not None:
+                least = cell_means(common_noise, CELL) * np.float32(len(first) * _noise_gains()[band]) + _ARITHMETIC
             images = bands[0][band], bands[1][band]
             self.shares[band], *self._energies[:, band] = _share(*images, _VARIANCES[band], least)
 
@@ -94,19 +94,19 @@ class Coherence:
         self._detail = (_detail(first), _detail(second))
 
     def of_step(self, low: float, high: float) -> Array:
-        """Return on the cells the share of the change from a level ``s`` to the next."""
+        """Return the share of the change between two levels ``s``, on cells."""
         middle = (low + high) / 2
         return self._share_of(np.float32(abs(middle)), self._energies[0 if middle >= 0 else 1])
 
     def at(self, s: Array) -> Array:
-        """Return at every pixel the share of the change around a map ``s``."""
+        """Return the share of the change around a map ``s``, at every pixel."""
         cells = cell_means(s, CELL)
         return enlarged(self._share_of(np.abs(cells), _of_the_sharper(cells, *self._energies)), self._shape)
 
     def local_support(self, s: Array) -> Array:
-        """Return, 0 to 1, whether the evidence for a map ``s`` belongs to the pixel, not to an outline nearby.
+        """Return the share of the evidence for a map ``s`` that belongs to the pixel, not to an outline nearby.
 
-        The blur of an outline reaches beyond it, and with it the evidence: the sharper image shows its place.
+        The blur of an outline reaches beyond it. The sharper image shows the position of the outline.
         """
         return _of_the_sharper(s, *self._detail)
 
@@ -126,7 +126,7 @@ def _of_the_sharper(s: Array, first: Array, second: Array) -> Array:
 def _bands(plane: Array) -> list[Array]:
     """Return the differences of Gaussians of an image.
 
-    It is continued beyond its border as a slope goes on: a mirrored slope would have a kink there, in both images.
+    Beyond its border slopes are continued, because a mirrored slope has a kink, which is common to both images.
     """
     margin = int(np.ceil(5 * np.sqrt(_VARIANCES[-1])))
     odd = min(plane.shape) > 1
@@ -137,7 +137,7 @@ def _bands(plane: Array) -> list[Array]:
 
 
 def _detail(image: Array) -> Array:
-    """Return where a (channels, H, W) image has detail of its own, 0 to 1, relative to its surroundings."""
+    """Return the amount of detail of a (channels, H, W) image relative to its surroundings, 0 to 1."""
     energy = np.zeros(image.shape[1:], np.float32)
     for plane in image:
         for dx, dy in ((1, 0), (0, 1)):
@@ -156,14 +156,14 @@ def _noise_gains() -> tuple[float, ...]:
 
 
 def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -> tuple[Array, Array, Array]:
-    """Return the share of (channels, H, W) bands, from a variance on, above the ``least`` energy; and both energies."""
+    """Return the share of two (channels, H, W) bands and their energies; ``least`` is added to the energies."""
     width = max(_LEAST_WINDOW, _WINDOW * float(np.sqrt(variance)))
     samples = width**2 * min(_MOST_SAMPLES, _SAMPLES / max(variance, 1e-6))
     chance = np.float32(_CHANCE / np.sqrt(samples))
     energies = [cell_means(np.einsum("chw,chw->hw", a, b), CELL) for a, b in ((one, one), (two, two), (one, two))]
     first, second, common = (_around(energy, width) for energy in energies)
     coherence = common / (np.sqrt(first + least) * np.sqrt(second + least))
-    here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, _ARITHMETIC)
+    here = _around(energies[2], _NARROW * width) / np.maximum(np.float32(_NARROW_ENERGY) * common, _ARITHMETIC)
     share = np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1)
     return share.astype(np.float32), first, second
 

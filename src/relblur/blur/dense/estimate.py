@@ -1,17 +1,17 @@
 """The dense map of a pair: ``s = sigma_second^2 - sigma_first^2`` at every pixel, with its standard error.
 
-The pair becomes a volume of residuals at candidate blurs (:mod:`.residuals`) with its noise (:mod:`.noise`), kernels
-(:mod:`.family`) and shared texture (:mod:`.coherence`); :mod:`relblur.field` finds the map.
+The input of the solver, :mod:`relblur.field`, is a volume of residuals at candidate blurs (:mod:`.residuals`), with
+their noise (:mod:`.noise`), kernels (:mod:`.family`) and support (:mod:`.coherence`).
 
 With u = 1 / z affine over a plane and blur ``sigma_i = k |u - u_i|`` for focus at ``1 / u_i``, ``s`` is affine in ``u``
-for two focus settings.  Where one image is given as the sharper everywhere (all in focus, a small aperture), its own
-blur is negligible and ``sigma = k |u - u_2|`` is affine: the map is then found in sigma.
+for two focus settings.  If one image is sharper everywhere (all in focus, a small aperture), its own blur is negligible
+and ``sigma = k |u - u_2|`` is affine.  Then the variable of the solver is sigma.
 
-A prefilter blurs jumps too.  With one, the map is made of two: away from jumps that of the prefilter, at jumps that of
-a narrower one.
+A prefilter blurs jumps too.  With a prefilter the result is a blend of two maps: at jumps, one with a narrower
+prefilter.
 
-Memory: about ``4 (channels + 2) * levels`` bytes a pixel, for the residuals and, while labelling, for costs on a
-quarter of the pixels.
+Memory: about ``4 (channels + 2) * levels`` bytes a pixel for the residuals, and for costs on a quarter of the pixels
+during the labelling.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ __all__ = ["DenseMap", "build_volume", "estimate", "reach_of_blur"]
 Array = NDArray[np.float32]
 
 #: Fraction of the variance of JPEG noise that is common to both images in flat areas. Chosen on `camera` at quality 75.
-_ALIKE = 0.1
-#: Relative error of ``s`` that discs leave: their parameter is known to 9 %, and lenses are no perfect discs.
+_COMMON_NOISE = 0.1
+#: Relative standard error of ``s`` with discs: their parameter has an error of 9 %, and lenses differ from discs.
 _SHAPE_ERROR = 0.02
 #: Smallest sigma of the one-sided map, px: below it the sampled Gaussian is a delta and has no slope.
 _SMALLEST_SIGMA = 0.15
-#: log10 of the inverse variance of the map's curvature at the start and at most, for ``s`` and for sigma. Sigma may be
-#: stiffer: only the scene bends it, while ``s`` of a plane is affine for an ideal lens only.
+#: Initial and largest log10 of the inverse variance of the map's curvature, for ``s`` and for sigma. Sigma may be
+#: stiffer, because ``s`` of a plane is affine for an ideal lens only.
 _STIFFNESS = {"s": (4.0, 6.5), "sigma": (5.0, 9.0)}
-#: Fraction of the blurrier image's local variance below which residuals must lie: with more, no blur explains it.
+#: Largest mean square of the residuals, as a fraction of the blurrier image's local variance, that blur explains.
 _EXPLAINED = np.float32(0.5)
-#: Standard deviation of the window of slow differences of brightness, over the largest blur. Chosen on `dfd_carvalho`
-#: (two apertures, walls) and `street`: narrower windows calm walls more, wider ones keep more of a large blur.
+#: Standard deviation of the window of slow brightness differences, over the largest blur. Chosen on `dfd_carvalho` and
+#: `street`: narrower windows reduce errors on walls, wider ones those of large blur.
 _SLOW = 2.5
 #: Width of the narrow prefilter over that of the wide one, and the step from pixel to pixel that is a jump, relative.
 _NARROWER, _JUMP = 0.65, np.float32(0.2)
-#: Distances from a jump up to which the narrow prefilter and from which the wide one is used, widths of the prefilter.
+#: Distances from a jump between which the maps are blended, from the narrow to the wide prefilter, in its widths.
 _NEAR, _FAR = 2.5, 5.0
 
 
@@ -78,8 +78,8 @@ class DenseMap:
 
     s: Array  #: variance difference in px^2, positive where ``second`` is the blurrier
     s_stderr: Array  #: its standard error in px^2: about 68 % of errors are smaller
-    filled: NDArray[np.bool_]  #: the window around does not determine the value: it comes from farther away
-    noise: tuple[float, float]  #: sensor noise used, of ``first`` and ``second`` on the input's intensity scale
+    filled: NDArray[np.bool_]  #: pixels whose value the window around them does not determine
+    noise: tuple[float, float]  #: sensor noise of ``first`` and ``second`` on the input's intensity scale
     steps: dict[str, Array] = field(repr=False)  #: intermediates of :class:`relblur.field.Field`
     family: Family  #: "sampled" or "band_limited" Gaussians, or "discs" and their parameter
 
@@ -94,8 +94,8 @@ def estimate(
 ) -> DenseMap:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
 
-    The (H, W) or (H, W, C) images are in linear light, on any intensity scale; channels are used together.  The noise
-    of the request is on that scale.  ``valid`` excludes pixels (clipped, dead), and all whose blur reaches them.
+    The (H, W) or (H, W, C) images are in linear light, on any intensity scale, which is also that of the request's
+    noise.  All channels are used for one map.  ``valid`` excludes pixels, and those whose blur reaches them.
     """
     swapped = request.sharper == "second"
     if swapped:
@@ -105,19 +105,19 @@ def estimate(
     with Team(request.workers) as team:
         loops = choose_loops(request.engine, team)
         if prefilter == 0:
-            found = _map(planes, request, 0.0, loops, progress)
+            dense_map = _map(planes, request, 0.0, loops, progress)
         else:
             wide = _map(planes, request, prefilter, loops, lambda share: progress(share / 2))
             narrow = _map(planes, request, _NARROWER * prefilter, loops, lambda share: progress(0.5 + share / 2))
-            found = _blend(wide, narrow, _share_of_wide(wide.s, narrow.s, prefilter))
+            dense_map = _blend(wide, narrow, _share_of_wide(wide.s, narrow.s, prefilter))
     if not swapped:
-        return found
-    steps = {**found.steps, "start": -found.steps["start"]}
-    return replace(found, s=-found.s, noise=found.noise[::-1], steps=steps)
+        return dense_map
+    steps = {**dense_map.steps, "start": -dense_map.steps["start"]}
+    return replace(dense_map, s=-dense_map.s, noise=dense_map.noise[::-1], steps=steps)
 
 
 def _blend(wide: DenseMap, narrow: DenseMap, share: Array) -> DenseMap:
-    """Return the map of which ``share`` is the first and the rest the second."""
+    """Return the weighted mean of two maps; ``share`` is the weight of the first."""
     return replace(
         wide,
         s=share * wide.s + (1 - share) * narrow.s,
@@ -131,7 +131,7 @@ def _share_of_wide(wide: Array, narrow: Array, prefilter: float) -> Array:
     jumps = _jumps(wide)
     if not jumps.any():
         return np.ones_like(wide)
-    # A jump that only the narrow prefilter shows is a speck.
+    # Jumps of the narrow prefilter alone are specks.
     jumps |= _jumps(narrow) & (_distance(jumps) < _FAR * prefilter)
     share = (_distance(jumps) / np.float32(prefilter) - _NEAR) / (_FAR - _NEAR)
     return np.asarray(np.clip(share, 0, 1), np.float32)
@@ -145,25 +145,25 @@ def _distance(jumps: NDArray[np.bool_]) -> Array:
 def _jumps(s: Array) -> NDArray[np.bool_]:
     """Return the pixels on both sides of a jump."""
     least = _JUMP * relative_scale(s)
-    found = np.zeros(s.shape, bool)
+    jumps = np.zeros(s.shape, bool)
     for one, two in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
         jump = np.abs(s[one] - s[two]) > np.minimum(least[one], least[two])
-        found[one] |= jump
-        found[two] |= jump
-    return found
+        jumps[one] |= jump
+        jumps[two] |= jump
+    return jumps
 
 
 def _map(planes: Planes, request: Request, prefilter: float, loops: Loops, progress: Progress) -> DenseMap:
     volume, images, noise, family = build_volume(planes, request, prefilter, loops)
-    found = solve(volume, progress)
-    scale = volume.axis.scale(found.z)
-    s, stderr, steps = found.z, found.stderr, found.steps
+    field = solve(volume, progress)
+    scale = volume.axis.scale(field.z)
+    s, stderr, steps = field.z, field.stderr, field.steps
     if request.sharper != "auto":
-        s, stderr = np.square(found.z), 2 * found.z * found.stderr
+        s, stderr = np.square(field.z), 2 * field.z * field.stderr
         steps = {**steps, "start": np.square(steps["start"])}
     texture = [_local_variance(image, request.window) for image in images]
-    unexplained = box_any(found.power, request.window) > _EXPLAINED * np.where(s >= 0, texture[1], texture[0])
-    plain = rims(filled(found.w, scale, request.window) | unexplained)
+    unexplained = box_any(field.power, request.window) > _EXPLAINED * np.where(s >= 0, texture[1], texture[0])
+    plain = rims(filled(field.w, scale, request.window) | unexplained)
     deviations = (noise.sensor[0] * planes.unit, noise.sensor[1] * planes.unit)
     return DenseMap(s, stderr, plain, deviations, steps, family)
 
@@ -171,22 +171,22 @@ def _map(planes: Planes, request: Request, prefilter: float, loops: Loops, progr
 def build_volume(
     planes: Planes, request: Request, prefilter: float, loops: Loops
 ) -> tuple[Volume, tuple[Array, Array], PairNoise, Family]:
-    """Return the residuals of a pair, with the images, the noise and the kernels that they are made with."""
+    """Return the residuals of a pair, and the images, noise and kernels from which they are computed."""
     whole = request.whole
     directions = whole.directions if whole else colour_directions([(planes.first, planes.second)])
     measured = Measurement([planes], directions, request, prefilter, loops)
     noise, family = measured.noise, measured.family
     images, residuals = measured.images[0], next(measured.stacks())
-    known = request.relative_variance
-    relative = None if known is None else np.ascontiguousarray(known, np.float32)
+    variance = request.relative_variance
+    relative = None if variance is None else np.ascontiguousarray(variance, np.float32)
     support: Support | None = None
     if not noise.is_arithmetic:
         _remove_slow(residuals.planes, _SLOW * request.max_sigma, planes.usable, loops.team)
-        alike = None
+        common = None
         if request.noise_repeats:
-            alike = np.float32(_ALIKE * max(noise.sensor) ** 2) * np.ones(planes.usable.shape, np.float32)
-            alike = alike if relative is None else alike * relative
-        support = Coherence(*images, loops, alike)
+            common = np.float32(_COMMON_NOISE * max(noise.sensor) ** 2) * np.ones(planes.usable.shape, np.float32)
+            common = common if relative is None else common * relative
+        support = Coherence(*images, loops, common)
     signed = request.sharper == "auto"
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
     volume = Volume(
@@ -207,9 +207,8 @@ def build_volume(
 def _remove_slow(planes: Array, width: float, usable: NDArray[np.bool_], team: Team) -> None:
     """Subtract the mean around, over a Gaussian window, from residuals in place.
 
-    Blur moves light over a few pixels.  Vignetting, glare and offsets differ slowly between photographs, which looks
-    like a very large blur where an image shows nothing but shading.  Computed pairs keep their slow differences: where
-    blur varies, the window would mix it.
+    Vignetting, glare and offsets are slow differences between photographs.  In an area without texture they have the
+    effect of a very large blur.  Computed pairs have no such differences, so their residuals are not changed.
     """
     height, cols = usable.shape
     cell = max(1, int(width / 4))
@@ -228,7 +227,7 @@ def _remove_slow(planes: Array, width: float, usable: NDArray[np.bool_], team: T
 
 
 def _in_sigma(volume: Volume, axis: AsinhAxis) -> Volume:
-    """Return a one-sided volume with sigma as its value."""
+    """Return a one-sided volume with the variable sigma."""
     weight_at = volume.weight_at
     return replace(
         volume,
@@ -256,9 +255,9 @@ class _OfSigma:
 
 
 def reach_of_blur(distance: Array | None) -> Callable[[Array], Array] | None:
-    """Return the weight of pixels at some distance (px) from unusable ones, None if there are none.
+    """Return the weight of pixels by their distance (px) from unusable ones; None if there are none.
 
-    A pixel whose blur (two sigma and a pixel) reaches one of them has the weight 0.
+    A pixel within two sigma and a pixel of an unusable one has the weight 0.
     """
     if distance is None:
         return None

@@ -1,13 +1,13 @@
-"""The kernels that made a pair: a program's sampled Gaussian, a band-limited one, or the discs of a lens.
+"""The kernel family of a pair: the sampled Gaussian of a program, a band-limited Gaussian, or the discs of a lens.
 
-From 0.8 px on the two Gaussians are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of
-0.46 px, and passes far more of the finest detail: where the pair shows such detail, the residuals distinguish them.
-Discs differ from Gaussians where blur is larger; their parameter is described in :mod:`relblur.filters.discs`.
+From 0.8 px on the two Gaussians are equal.  Below, a sampled kernel of 0.5 px has the second moment of a band-limited
+one of 0.46 px, and passes far more of the finest detail.  Such detail in the pair distinguishes them.  Discs differ
+from Gaussians at larger blur.  Their parameter is described in :mod:`relblur.filters.discs`.
 
-At every window each family takes the blur that suits it best, and the remaining ``log max(c, v)`` are compared, with
-``c`` the mean of ``e^2`` and ``v`` its variance in noise alone.  This is the negative log-likelihood with a misfit that
-makes up for unexplained residuals.  A lens fits neither Gaussian exactly: the worse the fit, the clearer the difference
-has to be.  A few squares with much texture are compared.
+Each family is fitted to each window with its best blur.  The values of ``log max(c, v)`` are compared, with ``c`` the
+mean of ``e^2`` and ``v`` its variance from noise alone.  This is the negative log-likelihood with a misfit for
+unexplained residuals.  The least significant difference grows with the misfit, because a lens fits neither Gaussian
+exactly.  A few squares with much texture are compared.
 """
 
 from __future__ import annotations
@@ -32,35 +32,36 @@ Array = NDArray[np.float32]
 #: Images and their usable pixels.
 Part = tuple[tuple[Array, Array], NDArray[np.bool_]]
 
-#: Blurs (px^2) between which the two Gaussians, and discs and Gaussians, are compared: less is alike, more is rare.
+#: Range of blur (px^2) in which the two Gaussians, and discs and Gaussians, are compared. Below they are equal; larger
+#: blur is rare.
 _GAUSSIANS, _DISCS = (0.05, 0.6), (0.5, 12.0)
-#: Side of a window, and the distance of the windows that are compared, px.
+#: Side of a window, and the distance between the windows, px.
 _WINDOW, _STRIDE = 9, 4
-#: Largest preference that one window counts, nats.
+#: Largest difference of the log-likelihood in a window, nats.
 _MOST = 1.0
-#: Least mean preference, in standard errors.
+#: Least mean difference, in standard errors.
 _STANDARD_ERRORS = 3.0
-#: Additional preference (nats) for the other Gaussian, of a noisy pair or one that seems band-limited, and where
-#: residuals are twice what noise explains. Photographs prefer one by up to 0.06, computed pairs by 0.3 and more.
+#: Least difference (nats) for the other Gaussian, of a noisy or band-limited pair, and its increase for residuals of
+#: twice the noise. It is up to 0.06 for photographs, and 0.3 or more for computed pairs.
 _FOR_NOISE, _FOR_MISFIT = 0.018, 0.1
-#: Parameters of the discs that are tried beside 0, px, and the factor to those beside the best.
+#: Parameters of the discs other than 0 (px), and the factor between the best one and its two refinements.
 _APART, _BESIDE = (1.4, 2.0, 2.8, 4.0), 2**0.25
-#: Least preference (nats) for discs of parameter 0, and of others over those. Real lenses reach 0.05 to 0.9 on
-#: `street`, `table`, `leaves` and the demo's pairs; computed Gaussians in noise and in JPEG files stay below 0.
+#: Least difference (nats) of discs of parameter 0 to Gaussians, and of other discs to those. It is 0.05 to 0.9 for real
+#: lenses (`street`, `table`, `leaves`, the demo), and negative for computed Gaussians in noise and in JPEG files.
 _DISCS_BETTER, _APART_BETTER = 0.02, 0.01
-#: Number and side in px of the squares.
+#: Number of squares, and their side in px.
 _SQUARES, _SQUARE = 4, 160
 
 
 def usual_family(signed: bool) -> Family:
-    """Return the family to use unless the pair contradicts: a signed map needs a slope at zero."""
+    """Return the default family: band-limited for a signed map, which needs a slope at zero."""
     return "band_limited" if signed else "sampled"
 
 
 def choose_family(
     parts: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
 ) -> Family:
-    """Return the family that suits some (images, usable), not prefiltered, or the given one.
+    """Return the family with the best fit to some (images, usable), not prefiltered; by default ``family``.
 
     ``lowest`` and ``highest`` are the range of ``s`` in px^2.
     """
@@ -77,7 +78,7 @@ def choose_family(
 
 
 def _choose_discs(large: _Comparison, family: Family) -> Family:
-    """Return the discs that suit squares clearly better than a family of Gaussians, or that family."""
+    """Return the discs if they fit significantly better than a family of Gaussians, else that family."""
     first = large.gain(family, discs_family(0.0))
     if first.mean <= _DISCS_BETTER + first.chance:
         return family
@@ -95,16 +96,16 @@ def _choose_discs(large: _Comparison, family: Family) -> Family:
 def _vertex(means: dict[float, float], best: float) -> float:
     """Return the maximum of the parabola through the best parameter and its neighbours, in octaves."""
     order = sorted(means)
-    place = order.index(best)
-    if not best or place + 1 == len(order) or not order[place - 1]:
+    index = order.index(best)
+    if not best or index + 1 == len(order) or not order[index - 1]:
         return best
-    x = np.log(order[place - 1 : place + 2])
-    bend, slope, _ = np.polyfit(x - x[1], [means[apart] for apart in order[place - 1 : place + 2]], 2)
+    x = np.log(order[index - 1 : index + 2])
+    bend, slope, _ = np.polyfit(x - x[1], [means[apart] for apart in order[index - 1 : index + 2]], 2)
     return float(best * np.exp(np.clip(-slope / (2 * bend), x[0] - x[1], x[2] - x[1]))) if bend < 0 else best
 
 
 def _textured_squares(parts: Sequence[Part]) -> list[Part]:
-    """Return the squares of some images in which most pixels have more contrast than the median pixel."""
+    """Return the squares of some images with most pixels of more contrast than the median."""
     squares, shares = [], []
     slopes = [
         np.asarray(sum(np.abs(cv2.Laplacian(plane, cv2.CV_32F)) for image in images for plane in image))
@@ -123,14 +124,14 @@ def _textured_squares(parts: Sequence[Part]) -> list[Part]:
 
 
 def _pieces(length: int) -> list[slice]:
-    """Return equal parts of a side, about as long as a square's."""
+    """Return equal parts of a side, about as long as a square."""
     edges = np.linspace(0, length, max(round(length / _SQUARE), 1) + 1).astype(int).tolist()
     return [slice(*ends) for ends in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
 class _Gain:
-    """Mean preference for a family, the part of it that may be chance, and the relative misfit, 0 to 1."""
+    """Mean difference of the log-likelihood of two families, its error, and the relative misfit, 0 to 1."""
 
     mean: float
     chance: float
@@ -139,16 +140,16 @@ class _Gain:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The least ``c`` of each window, its ``v``, whether it is between the levels, and at a blur within the limits."""
+    """The best fit of a family to each window."""
 
-    least: Array
-    noise: Array
-    inside: NDArray[np.bool_]
-    telling: NDArray[np.bool_]
+    least: Array  #: least ``c``
+    noise: Array  #: its ``v``
+    inside: NDArray[np.bool_]  #: whether the best blur is between the levels
+    informative: NDArray[np.bool_]  #: whether it is also within the limits of the comparison
 
-    def cost(self, less: float) -> Array:
-        """Return the cost with ``less`` times the noise."""
-        return np.asarray(np.log(np.maximum(self.least, np.float32(less) * self.noise)), np.float32)
+    def cost(self, factor: float) -> Array:
+        """Return the cost with the noise times a factor."""
+        return np.asarray(np.log(np.maximum(self.least, np.float32(factor) * self.noise)), np.float32)
 
 
 class _Comparison:
@@ -171,18 +172,18 @@ class _Comparison:
         self._fits: dict[Family, list[_Fit]] = {}
 
     def gain(self, family: Family, other: Family) -> _Gain:
-        """Return the preference for the second family over the first."""
+        """Return the log-likelihood of the second family minus that of the first."""
         gains, excesses = [], []
-        for mine, theirs, (_, usable) in zip(self._fit(family), self._fit(other), self._squares, strict=True):
-            # Blur beyond the search fits any kernel that is narrower than it should be.
-            telling = mine.telling & theirs.inside & usable[::_STRIDE, ::_STRIDE]
-            excess = np.minimum(mine.least / mine.noise, theirs.least / theirs.noise)[telling]
-            # Noise that is overestimated would favour the family that lets less of it pass.
-            less = min(1.0, float(np.median(excess))) if excess.size else 1.0
-            gains.append(np.clip(mine.cost(less) - theirs.cost(less), -_MOST, _MOST)[telling])
+        for one, two, (_, usable) in zip(self._fit(family), self._fit(other), self._squares, strict=True):
+            # The other fit excludes blur beyond the search, at which too narrow a kernel fits better.
+            informative = one.informative & two.inside & usable[::_STRIDE, ::_STRIDE]
+            excess = np.minimum(one.least / one.noise, two.least / two.noise)[informative]
+            # Overestimated noise would favour the family that passes less of it.
+            factor = min(1.0, float(np.median(excess))) if excess.size else 1.0
+            gains.append(np.clip(one.cost(factor) - two.cost(factor), -_MOST, _MOST)[informative])
             excesses.append(excess)
         gain = np.concatenate(gains)
-        # Windows overlap: only so many are independent.
+        # Number of independent windows; windows overlap.
         count = gain.size * (_STRIDE / _WINDOW) ** 2
         if count < 2:
             return _Gain(0.0, np.inf, 0.0)
@@ -202,22 +203,22 @@ class _Comparison:
         c = np.empty((len(levels), *(-(-n // _STRIDE) for n in shape)), np.float32)
         window, border = (_WINDOW, _WINDOW), cv2.BORDER_REFLECT
 
-        def look(k: int) -> None:
+        def fill_level(k: int) -> None:
             power = np.zeros(shape, np.float32)
             for channel in range(channels):
                 power += cv2.sqrBoxFilter(residual(channel, float(levels[k])), cv2.CV_32F, window, borderType=border)
             c[k] = power[::_STRIDE, ::_STRIDE] / channels
 
-        self._loops.team.each(look, range(len(levels)))
+        self._loops.team.each(fill_level, range(len(levels)))
         variance = np.add(*self._noise.variances(levels, noise_gain(levels, family, 0.0)))
         v, s = np.maximum(variance, 1e-30).astype(np.float32)[:, None, None], np.abs(levels)
         best = np.where(c < v, np.log(v) + c / v, np.log(np.maximum(c, v)) + 1).argmin(axis=0)
         k = np.clip(best, 1, len(s) - 2)
         below, here, above = (np.take_along_axis(c, (k + step)[None], 0)[0] for step in (-1, 0, 1))
-        # The least of the parabola through three levels, within half a level.
+        # The minimum of the parabola through three levels, within half a level.
         bend = np.maximum(below - 2 * here + above, np.float32(1e-20))
         u = np.clip((below - above) / (2 * bend), -0.5, 0.5)
         least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
         inside = (best > 0) & (best < len(s) - 1)
-        telling = inside & (s[k] > self._limits[0]) & (s[k] < self._limits[1])
-        return _Fit(least, np.take(v[:, 0, 0], k), inside, telling)
+        informative = inside & (s[k] > self._limits[0]) & (s[k] < self._limits[1])
+        return _Fit(least, np.take(v[:, 0, 0], k), inside, informative)

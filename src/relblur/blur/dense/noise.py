@@ -1,24 +1,24 @@
-"""Noise of a pair: the sensor's and that of rounding, and their parts in the residuals.
+"""Noise of a pair, from the sensor and from rounding, and its variance in the residuals.
 
 The residual at blur ``s > 0`` is ``second - G_s * first``, so its variance is
 
     v(s) = q0 (n_second^2 + step_second^2 / 12) + q(s) n_first^2
 
-and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the noise
-of the sharper image: without it large blur would seem to fit better than it does (errors in variables).  Rounding
-counts for the blurrier image only, because the rounded sharper image is the source of the blurrier one.
+and with the images exchanged for ``s < 0``.  ``q`` decreases from ``q0`` as ``s`` grows, because blur averages the
+noise of the sharper image.  Without this term large blur would seem to fit better (errors in variables).  Rounding is
+included for the blurrier image only, because the rounded sharper image is the source of the blurrier one.
 
 White noise is separated from texture on cells of 2 x 2 pixels, by two powers:
 
 * *fine*: power of second differences of the image, ``n^2`` plus that of the texture;
-* *coarse*: the same of the image averaged over the cells, ``n^2 / 4`` plus at least as much texture (pictures have more
-  of it on a larger scale).  The fifth of the cells where it is least is the flattest, and there
+* *coarse*: the same for the means over the cells, ``n^2 / 4`` plus at least as much texture, which has more power on a
+  larger scale.  In the flattest cells, the fifth with the least coarse power,
 
       (fine - coarse) 4 / 3  <=  n^2  <=  fine
 
-The lesser noise is that of the flatter of the two images at each place, in the flattest places.  If the lower bound of
-the other image is larger, that image has more noise, or it shows grain of the scene, which is as white as noise but
-shared by both.  The likelihood of the residuals in the textured half of the pair decides.
+The lesser noise is that of the flatter of the two images at each pixel, in the flattest areas.  If the lower bound of
+the other image is larger, that image has more noise, or the scene has grain, which is white like noise but common to
+both images.  The likelihood of the residuals in the textured half of the pair distinguishes the two cases.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ __all__ = ["GivenNoise", "PairNoise", "estimate_noise", "rounding_floor"]
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-#: Share of the contrast below which float32 arithmetic itself is noise.
+#: Standard deviation of the rounding of float32 arithmetic, as a fraction of the contrast.
 ROUNDING = 2e-6
-#: Largest noise, times the contrast: its square is still a number.
+#: Largest noise, relative to the contrast; its square is finite in float32.
 MOST_NOISE = 1e6
-#: Least ratio of one image's noise to the other's (fine texture may look like 2), or least drop of the mean negative
-#: log-likelihood (nats), for more noise in an image than stated.
+#: Least ratio of one image's noise to the other's (fine texture may give 2), or least drop of the mean negative
+#: log-likelihood (nats), for more noise in an image than given.
 CLEARLY_MORE, CLEARLY_BETTER = 2.5, 1.0
-#: Percentage of the cells that counts as flat, and the mean over this percentile of the smaller of two powers of noise.
+#: Percentage of flat cells, and the ratio of the mean to this percentile of the smaller of two powers of noise.
 FLATTEST, OF_QUANTILE = 20, 1.39
-#: Largest ratio of the noise to the residual's where the best of all levels is taken, in variance.
+#: Largest ratio of the variance of the noise to that of the best local fit.
 LEAST_RESIDUAL = 1.3
-#: Ratio of two bounds (variances) from which on they differ, and the largest ratio of the noise of two images.
-TELLING, MOST_UNEQUAL = 1.5, 100.0
-#: Rows of the bands on which the likelihood is computed, and their distance.
+#: Least ratio of two different bounds, and the largest ratio of the noise of two images (variances).
+LEAST_UNEQUAL, MOST_UNEQUAL = 1.5, 100.0
+#: Number of rows of the bands on which the likelihood is computed, and their distance.
 BAND_ROWS, EVERY = 10, 40
 #: Least drop of the mean negative log-likelihood (nats) for unequal noise. Chosen on brick, coffee, camera.
-DOUBT = 0.005
-#: Relative error of a minimum read off a parabola through three levels, and the most that one residual's square counts.
+BETTER = 0.005
+#: Relative error of the minimum of a parabola through three levels, and the largest squared residual over its variance.
 APPROXIMATE, MISFIT = np.float32(0.005), np.float32(25)
 
 
 @dataclass(frozen=True)
 class GivenNoise:
-    """Noise that the caller gives.
+    """Noise given by the caller.
 
     ``deviations`` are standard deviations of (first, second), None to estimate them.  If they ``may_differ``, they are
-    the noise of the less noisy image, and of the other too unless it shows more.
+    the noise of the less noisy image, and a lower bound for the other.
     """
 
     deviations: tuple[float, float] | None = None
     may_differ: bool = False
 
     def on_scale(self, unit: float) -> GivenNoise:
-        """Return the same noise on an intensity scale whose 1 is ``unit``."""
+        """Return the noise of intensities divided by ``unit``."""
         if self.deviations is None:
             return self
         one, two = (min(deviation / unit, MOST_NOISE) for deviation in self.deviations)
@@ -91,9 +91,9 @@ class PairNoise:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether one image was computed from the other: then every difference between them is due to blur.
+        """Whether one image was computed from the other, so that every difference between them is due to blur.
 
-        Rounding is part of an image from which the other was made; the other has the noise of arithmetic only.
+        The computed image has the noise of arithmetic only. The rounding of its source is part of both images.
         """
         return max(self.sensor) == 0 and min(self.rounding) <= ROUNDING
 
@@ -101,7 +101,7 @@ class PairNoise:
         """Return the variances of the residuals due to the blurrier image and to the sharper one, at each level."""
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
-        # Share of the second image in the role of the blurrier one: half at s = 0, if either may be.
+        # 1 where the second image is the blurrier one, one half at s = 0 of a signed map.
         second = np.heaviside(levels, 0.5 if levels[0] < 0 else 1.0)
         own = gain.q0 * (second * (n2 + f2) + (1 - second) * (n1 + f1))
         return own, (second * n1 + (1 - second) * n2) * gain.q
@@ -127,8 +127,8 @@ def estimate_noise(
 ) -> PairNoise:
     """Estimate the noise of a pair (before any prefilter) from parts of it, unless it is given.
 
-    ``residual_variance`` is the median variance of the best local fit: the lesser noise cannot exceed it by much.
-    ``stacks`` yields residuals of the parts, which decide whether one image has more noise; equal without them.
+    ``residual_variance`` is the median variance of the best local fit, which limits the lesser noise.  ``stacks``
+    yields residuals of the parts, which show whether one image has more noise.  Without them the noise is equal.
     """
     one, two = ([getattr(part, name).ravel() for part in parts] for name in ("first", "second"))
     rounding = rounding_floor(np.concatenate(one)), rounding_floor(np.concatenate(two))
@@ -140,7 +140,7 @@ def estimate_noise(
     if unequal is None or stacks is None:
         return usual
     better = np.mean([_drop(stack, equal, unequal) for stack in stacks()])
-    if better <= DOUBT:
+    if better <= BETTER:
         return usual
     if presumed is None:
         return unequal
@@ -168,7 +168,7 @@ def _candidates(
         return PairNoise((one, two), rounding)
 
     unequal = noise(little, other) if lesser == 0 else noise(other, little)
-    return noise(least, least), unequal if other > TELLING * least else None
+    return noise(least, least), unequal if other > LEAST_UNEQUAL * least else None
 
 
 def _powers(planes: Planes) -> tuple[Array, Array]:
@@ -177,7 +177,7 @@ def _powers(planes: Planes) -> tuple[Array, Array]:
     if not use.any():
         use[...] = True
     images = planes.first, planes.second
-    # Running sums may leave a negative trace of a zero.
+    # Running sums may be slightly negative.
     fine = [pairs(np.maximum(fine_power(image), 0))[use] for image in images]
     coarse = [np.maximum(fine_power(np.stack([pairs(p) for p in image])), 0)[use] for image in images]
     return np.stack(fine), np.stack(coarse)
@@ -193,22 +193,22 @@ def _bounds(fine: Array, coarse: Array) -> tuple[float, float]:
 def _drop(stack: Residuals, *noises: PairNoise) -> float:
     """Return the drop of the mean of ``e^2 / v + log v`` from the first noise to the second.
 
-    It is taken over the textured half of a pair at its best blurs.  ``e^2``, averaged over 5 x 5 pixels, is that at the
-    vertex of the parabola through three levels.
+    The mean is over the textured half of a pair at its best blurs.  ``e^2``, averaged over 5 x 5 pixels, is the minimum
+    of the parabola through three levels.
     """
-    some = _bands(stack.planes)
-    change: Array = box(np.square(some[:, -1] - some[:, 0]).sum(axis=0), 5)
+    rows = _bands(stack.planes)
+    change: Array = box(np.square(rows[:, -1] - rows[:, 0]).sum(axis=0), 5)
     textured = change >= np.median(change)
     inside = np.arange(len(change)) % BAND_ROWS
     textured &= ((inside >= 2) & (inside < BAND_ROWS - 2))[:, None] | (len(change) < EVERY)
     variances = [np.add(*noise.variances(stack.levels, stack.gain)) for noise in noises]
-    powers = [box(np.square(some[:, k]).mean(axis=0), 5)[textured] for k in range(some.shape[1])]
+    powers = [box(np.square(rows[:, k]).mean(axis=0), 5)[textured] for k in range(rows.shape[1])]
     best = np.full((len(noises), powers[0].size), np.inf, np.float32)
     for k in range(1, len(powers) - 1):
         below, here, above = powers[k - 1 : k + 2]
         bend = np.maximum(below + above - 2 * here, np.float32(1e-30))
-        place = np.clip((below - above) / (2 * bend), -1, 1)
-        least = np.maximum(here - place * (below - above) / 4, 0)
+        vertex = np.clip((below - above) / (2 * bend), -1, 1)
+        least = np.maximum(here - vertex * (below - above) / 4, 0)
         for cost, variance in zip(best, variances, strict=True):
             v = np.float32(variance[k]) + APPROXIMATE * bend
             np.minimum(cost, np.minimum(least / v, MISFIT) + np.log(v), out=cost)

@@ -16,7 +16,7 @@ __all__ = ["Planes", "colour_directions", "in_colours", "intensity_range", "prep
 
 Array = NDArray[np.float32]
 
-#: Share of the texture that the colour directions in use must hold.
+#: Least share of the texture in the selected colour directions.
 ENOUGH_TEXTURE = 0.7
 
 
@@ -24,7 +24,7 @@ ENOUGH_TEXTURE = 0.7
 class Planes:
     """Two (channels, H, W) images centred on 0, contrast about 1, and the distance of pixels from unusable ones.
 
-    ``unit`` is the intensity that became 1: everything after it is free of the intensity scale.
+    ``unit`` is the intensity range that is scaled to 1, so that results do not depend on the intensity scale.
     """
 
     first: Array
@@ -43,8 +43,8 @@ def prepare(
     """Normalise a pair, and fill its unusable pixels.
 
     The unit is the range between the 0.5 % and 99.5 % quantiles of both images, or the given limits.  Invalid and
-    non-finite pixels are replaced by a smooth continuation of the valid ones around them; their data are excluded
-    later, with their reach.
+    non-finite pixels are replaced by a smooth continuation of the valid ones around them. They are excluded
+    later, with the pixels that they reach.
     """
     images = [np.asarray(image, np.float64) for image in (first, second)]
     images = [image[..., None] if image.ndim == 2 else image for image in images]
@@ -52,7 +52,7 @@ def prepare(
     usable = usable & np.isfinite(images[0]).all(axis=-1) & np.isfinite(images[1]).all(axis=-1)
     low, high = limits or intensity_range([image[usable] for image in images])
     unit = float(high - low)
-    if not unit > 1e-12 * max(abs(low), abs(high)):  # no contrast: any unit will do
+    if not unit > 1e-12 * max(abs(low), abs(high)):  # without contrast any unit is valid
         unit = max(abs(float(low)), abs(float(high))) or 1.0
     planes = [
         np.ascontiguousarray(
@@ -85,9 +85,9 @@ def in_colours(image: Array, directions: Array | None) -> Array:
 def colour_directions(pairs: Sequence[tuple[Array, Array]]) -> Array | None:
     """Return the few colour directions with most of the texture of some (channels, H, W) pairs; None for grey.
 
-    The channels of a photograph are much alike.  Principal directions of the differences between neighbouring pixels
-    are taken in turn until they hold 70 % of the texture, mostly one, sometimes two of three; the rest is largely
-    noise. The rotation keeps noise white and of equal strength.
+    The channels of a photograph are strongly correlated.  The leading principal directions of the differences between
+    neighbouring pixels contain 70 % of the texture: mostly one, sometimes two of three. The rest is largely noise. The
+    rotation does not change white noise.
     """
     channels = pairs[0][0].shape[0]
     if channels == 1:
@@ -98,8 +98,8 @@ def colour_directions(pairs: Sequence[tuple[Array, Array]]) -> Array | None:
             steps = np.diff(image, axis=axis).reshape(channels, -1)
             gram += np.einsum("in,jn->ij", steps, steps, dtype=np.float64)
     power, directions = np.linalg.eigh(gram)
-    held = np.cumsum(power[::-1]) / max(float(power.sum()), 1e-30)
-    count = min(int(np.searchsorted(held, ENOUGH_TEXTURE)) + 1, channels)
+    share = np.cumsum(power[::-1]) / max(float(power.sum()), 1e-30)
+    count = min(int(np.searchsorted(share, ENOUGH_TEXTURE)) + 1, channels)
     leading = directions[:, ::-1][:, :count].T.astype(np.float32)
-    # The sign of a direction is arbitrary; fix it so that results do not depend on the linear algebra library.
+    # The sign is fixed, so that results do not depend on the linear algebra library.
     return np.asarray(leading * np.sign(leading.sum(axis=1, keepdims=True) + np.float32(1e-9)))

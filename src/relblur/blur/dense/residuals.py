@@ -6,13 +6,13 @@ For a candidate variance difference ``s`` (px^2, positive where ``second`` is th
     e(x; s) = second - first              s = 0
     e(x; s) = G_|s| * second - first      s < 0
 
-one function of ``s``, continuous through zero: which image is sharper is the sign of the best ``s``.  It is tabulated
-at levels uniform in ``asinh(s / C)`` (:mod:`relblur.filters.kernels`).
+This is a continuous function of ``s``, and the sign of the best ``s`` shows which image is sharper.  It is tabulated at
+levels uniform in ``asinh(s / C)`` (:mod:`relblur.filters.kernels`).
 
-Three kernel families.  The *sampled* Gaussian is the model of equation 9; below sigma 0.35 px it is a delta and has no
-slope at ``s = 0``.  The *band-limited* Gaussian (the inverse transform of ``exp(-s w^2 / 2)`` over ``|w| < pi``) has
-one, and equals the sampled one above about 0.8 px: a signed map needs it.  Photographs are blurred by the *discs* of a
-lens (:mod:`relblur.filters.discs`), which no Gaussian fits.
+There are three kernel families.  The *sampled* Gaussian is the model of equation 9.  Below sigma 0.35 px it is a delta
+and has no slope at ``s = 0``.  The *band-limited* Gaussian, the inverse transform of ``exp(-s w^2 / 2)`` over
+``|w| < pi``, has a slope there, which a signed map needs.  Above about 0.8 px the two are equal.  The *discs* of a lens
+(:mod:`relblur.filters.discs`) blur photographs; no Gaussian fits them.
 
 Memory: ``4 * channels * levels`` bytes a pixel (27 levels one-sided, 53 signed, for ``max_sigma = 5``).
 """
@@ -62,7 +62,7 @@ class NoiseGain:
 
     q0: float  #: variance due to the image that is not blurred at a level, for unit noise
     q: Doubles  #: (levels,) variance due to the blurred one
-    of_first: Doubles  #: (levels, levels) covariance of the residuals at two levels if that image is unit white noise
+    of_first: Doubles  #: (levels, levels) covariance of the residuals at two levels for unit noise in that image
     of_second: Doubles
     independent: float  #: share of the pixels that are independent, ``(mean |F|^2)^2 / mean |F|^4``
 
@@ -86,19 +86,19 @@ def build_residuals(
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
-    ``limits`` is the range of ``s`` in px^2, from 0 when ``first`` is given as the sharper.  ``prefilter`` is the
-    variance in px^2 already applied to both images; it enters the noise gains only.
+    ``limits`` is the range of ``s`` in px^2, from 0 if ``first`` is sharper everywhere.  ``prefilter`` is the variance
+    in px^2 of the blur that both images already have; it changes the noise gains only.
     """
     low = int(np.floor(np.arcsinh(limits[0] / SOFTENING) / STEP + 1e-9))
     high = int(np.ceil(np.arcsinh(limits[1] / SOFTENING) / STEP - 1e-9))
-    # The cubic between levels needs four of them, on one side or on both, however narrow the range.
+    # The cubic needs at least four levels.
     low, high = (min(low, -2), max(high, 2)) if low < 0 else (low, max(high, low + 3))
     levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     planes = np.empty((len(first), len(levels), *first.shape[1:]), np.float32)
     residual = residuals_of(first, second, float(np.abs(levels).max()), family)
 
-    def fill(place: tuple[int, int]) -> None:
-        planes[place] = residual(place[0], float(levels[place[1]]))
+    def fill(index: tuple[int, int]) -> None:
+        planes[index] = residual(index[0], float(levels[index[1]]))
 
     loops.team.each(fill, np.ndindex(planes.shape[:2]))
     return Residuals(planes, levels, noise_gain(levels, family, prefilter))

@@ -1,9 +1,8 @@
-"""``method="refined"`` on one tile of an image, and the map that overlapping tiles are blended into.
+"""``method="refined"`` on one tile of an image, and the blend of overlapping tiles.
 
-The estimator uses pixels at any distance: a labelling along whole rows, a prior that carries values across flat areas.
-So a tile cannot equal the whole to the bit. It comes close because of its halo, because scale, colours, noise and
-kernel are measured once for the whole image, and because one tile passes gradually into the next. Where two tiles
-disagree on a pixel the standard error grows by their disagreement.
+A pixel depends on pixels at any distance, through the labelling along whole rows and the prior in flat areas. So the
+map depends slightly on the tiles. Tiles have halos and share scale, colours, noise and kernel, and neighbouring tiles
+are blended. The difference between two tiles is added to the standard error.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from ..tiles import Region, Tile, Tiling, blend_weights, overlap
 from ..whole_image import Lights, find_lights, lights_of
 
 __all__ = [
+    "BLEND_WIDTH",
     "DENSE_TILING",
     "MARGIN",
-    "PASSAGE",
     "PATCH",
     "measure_dense",
     "measure_dense_patches",
@@ -36,27 +35,26 @@ __all__ = [
     "patches_of",
 ]
 
-#: Sides of the smallest and the largest tile without their halos, px. At 1.1 kB a pixel with its halo they take 0.4 and
-#: 1.5 GB.
+#: Sides of the smallest and the largest tile without their halos, px. With 1.1 kB a pixel they take 0.4 and 1.5 GB.
 SIDES = (384, 960)
 
-#: Pixels around a tile's core, and the half-width of the passage between two tiles.
+#: Halo of a tile, and half-width of the strip in which two tiles are blended, px.
 MARGIN = 96
-PASSAGE = 48
+BLEND_WIDTH = 48
 
-#: Tiles are cut on this grid, px: a multiple of the blocks in which the estimator pools (2, 8, 32, 24, 48 and 96 px).
+#: Grid of the tiles, px: a multiple of the cells and blocks of the solver (2, 8, 32, 24, 48 and 96 px).
 GRID = 96
 
-#: Patches on which the whole image is measured: as many a side, of this many pixels a side.
+#: Patches of the statistics of a whole image: number along each side, and side in px.
 PATCHES, PATCH = 7, 192
 
 
 @dataclass(frozen=True)
 class DenseTile:
-    """Estimate over a tile's outer rectangle, and which of its pixels are usable."""
+    """Estimate over a tile's outer rectangle, with the maps of usable pixels."""
 
-    s: AnyArray  #: float32, as the next
-    stderr: AnyArray
+    s: AnyArray  #: float32
+    stderr: AnyArray  #: float32
     filled: BoolArray
     finite: BoolArray
     unclipped: BoolArray
@@ -74,24 +72,26 @@ def _estimate(raw: RawPair, request: Request, progress: Progress) -> DenseTile:
         variance = request.noise_models[0].variance(light) + request.noise_models[1].variance(light)
         relative = variance / (request.given_noise[0] ** 2 + request.given_noise[1] ** 2)
         request = replace(request, relative_variance=relative)
-    found = estimate(pair.first, pair.second, request, valid=usable, progress=progress)
+    dense_map = estimate(pair.first, pair.second, request, valid=usable, progress=progress)
     if request.whole is None and request.steps is not None:
-        request.steps.update({name: values.astype(np.float64) for name, values in found.steps.items()})
-    notes = {"kernel": found.family, "noise": list(found.noise), "max_sigma": request.max_sigma}
-    return DenseTile(found.s, found.s_stderr, found.filled, pair.finite, pair.unclipped, notes)
+        request.steps.update({name: values.astype(np.float64) for name, values in dense_map.steps.items()})
+    notes = {"kernel": dense_map.family, "noise": list(dense_map.noise), "max_sigma": request.max_sigma}
+    return DenseTile(dense_map.s, dense_map.s_stderr, dense_map.filled, pair.finite, pair.unclipped, notes)
 
 
 def _blend(tile: Tile, estimates: Sequence[tuple[Tile, DenseTile]], request: Request) -> Answer:
-    """Return the weighted mean of the tiles that overlap a core, and the variance around it."""
-    own = next(found for other, found in estimates if other == tile)
+    """Return the weighted mean of the tiles that overlap a core, with the difference of the tiles in its error."""
+    own = next(estimate for other, estimate in estimates if other == tile)
     shape = own.s[tile.inside].shape
-    parts = [(*overlap(other.outer, tile.core), other, found) for other, found in estimates]
-    weighted = [(here, blend_weights(other, PASSAGE)[there], there, found) for there, here, other, found in parts]
+    weighted = []
+    for other, estimate in estimates:
+        there, here = overlap(other.outer, tile.core)
+        weighted.append((here, blend_weights(other, BLEND_WIDTH)[there], estimate.s[there], estimate.stderr[there]))
     s, variance = np.zeros(shape), np.zeros(shape)
-    for here, weight, there, found in weighted:
-        s[here] += weight * found.s[there]
-    for here, weight, there, found in weighted:
-        variance[here] += weight * (np.square(found.stderr[there], dtype=np.float64) + (found.s[there] - s[here]) ** 2)
+    for here, weight, part, _ in weighted:
+        s[here] += weight * part
+    for here, weight, part, error in weighted:
+        variance[here] += weight * (np.square(error, dtype=np.float64) + (part - s[here]) ** 2)
     stderr = np.sqrt(variance)
     around = np.zeros(own.s.shape)
     around[tile.inside] = s
@@ -100,13 +100,13 @@ def _blend(tile: Tile, estimates: Sequence[tuple[Tile, DenseTile]], request: Req
     mark(flags, np.abs(around) >= 0.999 * request.max_sigma**2, Flag.AT_LIMIT)
     nothing = np.empty((*around.shape, 0))
     flags = flag_pixels(Pair(nothing, nothing, own.finite, own.unclipped), request, around, flags)[tile.inside]
-    unknown = ~own.finite[tile.inside]  # left out by the estimator, and filled from around
-    s[unknown] = stderr[unknown] = np.nan
+    invalid = ~own.finite[tile.inside]
+    s[invalid] = stderr[invalid] = np.nan
     return Answer(s, stderr, flags, side_of(s, stderr), own.notes)
 
 
 def _halo(request: Request) -> int:
-    """Return how far beyond its core a tile must reach: as far as its flags depend on, at least."""
+    """Return the halo of a tile, px; flags depend on pixels up to this distance."""
     return max(MARGIN, request.window + 2 * math.ceil(request.max_sigma) + 1)
 
 
@@ -114,7 +114,7 @@ DENSE_TILING = Tiling(_estimate, _blend, halo=_halo, sides=lambda _halo: SIDES, 
 
 
 def measure_dense(raw: RawPair, request: Request) -> Request:
-    """Return the request for a pair in memory with the figures that its tiles share."""
+    """Return the request for a pair in memory with the statistics that its tiles share."""
     request = replace(request, lights=find_lights(raw))
     if len(DENSE_TILING.tiles(raw.shape, request)) == 1:
         return request
@@ -122,7 +122,7 @@ def measure_dense(raw: RawPair, request: Request) -> Request:
 
 
 def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Request:
-    """Return the request for a pair that is read in parts with the figures that its tiles share."""
+    """Return the request for a pair that is read in parts with the statistics that its tiles share."""
     ranges = []
     for images in ([each.first for each in patches], [each.second for each in patches]):
         pixels = np.concatenate([image.reshape(1, -1, image.shape[2]) for image in images], axis=1)
@@ -131,14 +131,14 @@ def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Reque
 
 
 def _measured(patches: Sequence[Pair], request: Request) -> Request:
-    """Return a request that has its lights with the figures of a whole image, measured on patches of it."""
+    """Return a request that has ``lights`` with the statistics of a whole image, measured on patches."""
     from .whole import measure_whole  # imports OpenCV
 
     return replace(request, whole=measure_whole(patches, request))
 
 
 def notes_of(request: Request) -> dict[str, Any]:
-    """Return what is known of a map by the figures of the whole image."""
+    """Return the notes of a map, from the statistics of the whole image."""
     if request.whole is None:
         return {"max_sigma": request.max_sigma}
     low, high = request.whole.limits

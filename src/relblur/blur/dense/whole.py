@@ -1,8 +1,7 @@
-"""Quantities of a whole pair: scale, colours, noise and kernel, measured on the pair or on patches all over it.
+"""Quantities of a whole pair: scale, colours, noise and kernel, measured on the pair or on patches of it.
 
-The tiles of an image share them.  By itself, a tile of sky would have another scale, other colours and other noise than
-a tile of leaves.  Patches on a regular grid stand for the whole: the quantities are quantiles and sums over many
-pixels.
+The tiles of an image share them, because a tile of sky and one of leaves would give different values.  Patches on a
+regular grid are sufficient for the quantiles and sums over many pixels.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ Array = NDArray[np.float32]
 class Whole:
     """Quantities that all tiles of an image share."""
 
-    limits: tuple[float, float]  #: intensities between which the working scale is 1
-    directions: Array | None  #: colour directions in use, (components, channels); None for grey
+    limits: tuple[float, float]  #: intensities whose distance is 1 on the working scale
+    directions: Array | None  #: selected colour directions, (components, channels); None for grey
     noise: PairNoise  #: on the working scale
     family: Family  #: "sampled", "band_limited", or discs with their parameter
 
 
 def measure_whole(patches: Sequence[Pair], request: Request) -> Whole:
-    """Measure an image on patches of it; the request has the ranges of its lights."""
+    """Measure an image on patches; the request must have ``lights``."""
     assert request.lights is not None
     images = [(each.first, each.second) for each in patches]
-    if request.sharper == "second":  # the estimator takes the sharper image first
+    if request.sharper == "second":  # the sharper image is first in the estimator
         images = [(two, one) for one, two in images]
     usable = [request.lights.usable(each) for each in patches]
     limits = intensity_range(
@@ -57,7 +56,7 @@ def measure_whole(patches: Sequence[Pair], request: Request) -> Whole:
 
 
 def given_noise(request: Request) -> GivenNoise:
-    """Return the noise of a request, of the sharper image first where one is stated."""
+    """Return the noise of a request; that of the sharper image, if the request has one, is first."""
     deviations = request.given_noise
     if deviations is not None and request.sharper == "second":
         deviations = deviations[::-1]
@@ -65,14 +64,14 @@ def given_noise(request: Request) -> GivenNoise:
 
 
 class Measurement:
-    """Noise and kernel of a pair from parts of it, the sharper image first where one is stated to be sharper."""
+    """Noise and kernel of a pair, from parts of it; the sharper image, if the request has one, is first."""
 
     def __init__(
         self, parts: Sequence[Planes], directions: Array | None, request: Request, prefilter: float, loops: Loops
     ) -> None:
         self._request, self._prefilter, self._loops = request, prefilter, loops
         self._parts = [part for part in parts if part.usable.any()] or list(parts[:1])
-        #: The images of the parts in the colours in use, prefiltered.
+        #: The prefiltered images of the parts in the selected colour directions.
         self.images = [
             (self._filtered(in_colours(part.first, directions)), self._filtered(in_colours(part.second, directions)))
             for part in self._parts
@@ -85,7 +84,7 @@ class Measurement:
         self._given = given_noise(request).on_scale(parts[0].unit)
         self.family = usual_family(request.sharper == "auto")
         self.noise = self._measured_noise()
-        # Prefiltered images have lost the detail that distinguishes the kernels.
+        # Prefiltered images do not contain the detail that distinguishes the kernels.
         if prefilter == 0:
             pairs = [(images, part.usable) for images, part in zip(self.images, self._parts, strict=True)]
             chosen = choose_family(pairs, self.noise, self.family, *self._limits, loops)

@@ -2,5 +2,5 @@
 
 ``method``     the estimator on arrays
 ``answer``     the estimator for a request, with flags
-``framework``  the two layers with every weight, also with means over circles as weights
+``framework``  the two layers with every weight, or with weights of means over circles
 """

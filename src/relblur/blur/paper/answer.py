@@ -1,7 +1,7 @@
 """``method="paper"`` for a request, on one image or tile: the answer with flags.
 
-``answer_on_grid`` estimates every pixel. ``fill_from_neighbours`` then fills flat and clipped places from the nearest
-pixel with a root.
+``answer_on_grid`` estimates every pixel. ``fill_from_neighbours`` then fills flat and clipped pixels from the nearest
+good pixel.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress) -> Answer:
     for number, (side, images) in enumerate(((1, (first, second)), (-1, (second, first)))):
         here = sharper == side
         if here.any():
-            found = estimate_on_grid(images, request, here, part_of(progress, number, 2))
-            s[here] = side * found.sigma[here] ** 2
-            stderr[here] = (2 * found.sigma * found.stderr)[here]
-            mark(flags, here & ~(found.window_stderr <= FLAT_ABOVE * found.sigma), Flag.FLAT)
-            mark(flags, here & ~found.has_root, Flag.NO_ROOT)
-            mark(flags, here & (found.sigma == request.max_sigma), Flag.AT_LIMIT)
+            roots = estimate_on_grid(images, request, here, part_of(progress, number, 2))
+            s[here] = side * roots.sigma[here] ** 2
+            stderr[here] = (2 * roots.sigma * roots.stderr)[here]
+            mark(flags, here & ~(roots.window_stderr <= FLAT_ABOVE * roots.sigma), Flag.FLAT)
+            mark(flags, here & ~roots.has_root, Flag.NO_ROOT)
+            mark(flags, here & (roots.sigma == request.max_sigma), Flag.AT_LIMIT)
     notes = {"kernel": "sampled", "sigmas": request.sigmas.tolist()}
     return Answer(s, stderr, flags, sharper, notes)
 
@@ -54,13 +54,13 @@ def fill_from_neighbours(answer: Answer) -> Answer:
     if not doubtful.any():
         return answer
     s, stderr, flags = answer.s.copy(), answer.stderr.copy(), answer.flags.copy()
-    known = ~has_flag(flags, DOUBTFUL | NO_VALUE | Flag.NO_ROOT)
-    if not known.any():
+    good = ~has_flag(flags, DOUBTFUL | NO_VALUE | Flag.NO_ROOT)
+    if not good.any():
         s[doubtful] = stderr[doubtful] = np.nan
         return replace(answer, s=s, stderr=stderr)
     from scipy.ndimage import distance_transform_edt
 
-    rows, columns = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    rows, columns = distance_transform_edt(~good, return_distances=False, return_indices=True)
     nearest = rows[doubtful], columns[doubtful]
     with np.errstate(divide="ignore", invalid="ignore"):
         own = stderr[doubtful] * np.sqrt(np.abs(s[nearest] / s[doubtful]))

@@ -10,7 +10,7 @@ Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for the
 operations per pixel at the paper's dimensions. :func:`relblur.paper.gaussian_bank` gives the same numbers for whole
 images to 4e-6, the part of a kernel beyond 5 sigma.
 
-The paper has three errata here. Equation 24 divides by ``R_s^2``, which makes the intensities 2601 times too small.
+There are three errata in the paper. Equation 24 divides by ``R_s^2``, which makes the intensities 2601 times too small.
 Rows must sum to one (``weights="gaussian"``; as printed: ``weights="literal"``). W as defined does not depend on n, so
 its MN rows are M rows repeated N times, and the framework equals M Gaussian filters times the sum of F. This sum, by
 equation 16 with N = 100, is 0.99979, not 1 as in equation 22. A gain error of 2e-4 acts as a change of blur, which is

@@ -26,8 +26,8 @@ from ..tiles import padded_tiles
 
 __all__ = ["GridRoots", "estimate_on_grid"]
 
-#: Largest value of a minimum of |M - R| that counts as a double root, relative to its neighbours on the grid: two roots
-#: within a grid interval give no change of sign.
+#: Largest minimum of |M - R| that is a double root, relative to its neighbours on the grid. Two roots within a grid
+#: interval give no change of sign.
 TOUCHING = 0.3
 
 #: Number of pixels that are solved together: they stay in the processor's cache.
@@ -95,7 +95,7 @@ def _solve(misfit: FloatArray, energy: FloatArray, request: Request) -> tuple[An
     common, window_stderr, residual = _common_sigma(energy, sigmas, request.window, request.noise)
     sigma, has_root = _nearest_root(misfit, sigmas, common)
     index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
-    # With a grid of one level only the order of magnitude of the blur is known.
+    # A grid of one level gives the order of magnitude only.
     step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.full_like(sigma, sigmas[0])
     with np.errstate(divide="ignore"):
         own = residual / np.abs(_slope(misfit, sigmas, index))
@@ -109,7 +109,7 @@ def _common_sigma(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sigma that fits a window best, its standard error, and the root mean square residual."""
     residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
-    if sigmas.size < 3:  # too few for a curvature, so the error is unknown
+    if sigmas.size < 3:  # no curvature, so the error is the range of the grid
         return sigmas[energy.argmin(axis=0)], np.full_like(residual, float(np.ptp(sigmas))), residual
     best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
     left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
@@ -139,7 +139,7 @@ def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) ->
     on_grid = misfit == 0
 
     candidates = np.concatenate([grid, cross_at, turn_at, better_end])
-    # The penalty of a substitute is larger than the distance of any root.
+    # Larger than the distance of any root.
     handicap = float(sigmas[-1] - sigmas[0]) + 1
     penalty = np.concatenate(
         [
@@ -165,10 +165,10 @@ def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, Float
     crossing = here * after < 0
     bend = np.zeros_like(misfit)
     bend[1:-1] = misfit[:-2] - 2 * misfit[1:-1] + misfit[2:]
-    # At the ends of the grid only one of the two levels has a bend.
-    known = np.full((sigmas.size, 1), 1.0)
-    known[[0, -1]] = 0.0
-    mean_bend = (bend[:-1] + bend[1:]) / np.maximum(known[:-1] + known[1:], 1.0)
+    # The levels at the ends of the grid have no second difference.
+    has_bend = np.full((sigmas.size, 1), 1.0)
+    has_bend[[0, -1]] = 0.0
+    mean_bend = (bend[:-1] + bend[1:]) / np.maximum(has_bend[:-1] + has_bend[1:], 1.0)
     rise = after - here
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.where(crossing, -here / rise, 0.0)

@@ -10,8 +10,8 @@ t = asinh(s / c), which are evenly spaced near zero and in constant ratio at lar
 quadratic in t, through three nodes. The cost over a window is then a quartic in t. Its coefficients are window sums of
 products of the three node residuals (Gram sums), and its minimum is found by Newton steps.
 
-The better fit decides which image is sharper. The costs at two nodes of +-0.9 px are compared, and the search stays on
-the better side of zero, which it crosses by one node at most. A full search on both sides selects the same side in
+The sharper image is that of the better fit. The costs at two nodes of +-0.9 px are compared, and the search is limited
+to the better side of zero and the first node beyond. A full search on both sides selects the same side in
 nearly every window, at twice the cost. Blur averages noise, so costs are compared per unit of noise variance,
 1 + q(s), where q is the noise gain of the kernel. Otherwise the node with the largest blur would win in flat areas.
 """
@@ -45,7 +45,7 @@ PROBE_NODE = 4
 
 NEWTON_STEPS = 3
 
-#: Number of rows that are fitted together; their sums stay in the cache.
+#: Number of rows that are fitted together; their sums fit into the cache.
 BAND_ROWS = 16
 
 
@@ -174,15 +174,13 @@ def _fit_sums(
     """Fit s to the window sums of the products of residuals."""
     # The least noise is added so that rounding does not decide between exact zeros (identical images).
     cost = (a + samples * noise**2) / gain[:, None, None]
-    in_race = _in_race(cost, nodes)
-    k = np.where(in_race, cost, np.inf).argmin(axis=0).clip(1, len(a) - 2)
+    candidates = _candidate_nodes(cost, nodes)
+    k = np.where(candidates, cost, np.inf).argmin(axis=0).clip(1, len(a) - 2)
     fit = _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
-    return _not_surer_than_the_nodes(fit, np.where(in_race, a, np.inf), nodes, samples, noise)
+    return _widen_to_nodes(fit, np.where(candidates, a, np.inf), nodes, samples, noise)
 
 
-def _not_surer_than_the_nodes(
-    fit: WindowFit, a: FloatArray, nodes: Nodes, samples: FloatArray, noise: float
-) -> WindowFit:
+def _widen_to_nodes(fit: WindowFit, a: FloatArray, nodes: Nodes, samples: FloatArray, noise: float) -> WindowFit:
     """Widen the standard error to half the span of the candidate nodes that fit as well as the best one.
 
     In flat areas the cost is constant over a range of s and rises steeply beyond. The curvature at an end of this range
@@ -197,14 +195,14 @@ def _not_surer_than_the_nodes(
     return WindowFit(fit.s, np.maximum(fit.stderr, widest), fit.power, fit.at_limit)
 
 
-def _in_race(cost: FloatArray, nodes: Nodes) -> BoolArray:
+def _candidate_nodes(cost: FloatArray, nodes: Nodes) -> BoolArray:
     """Return the candidate nodes at each pixel: those on the better side of zero by the probe."""
     zero = int(np.abs(nodes.s).argmin())
     probe = min(PROBE_NODE, zero)
-    if probe == 0 or zero == len(nodes.s) - 1:  # the side is given
+    if probe == 0 or zero == len(nodes.s) - 1:  # one-sided
         return np.ones(cost.shape, dtype=bool)
     positive = cost[zero + probe] <= cost[zero - probe]
-    # The first node on the other side is a candidate too, because s passes smoothly through zero.
+    # The first node on the other side is a candidate too, because s is continuous at zero.
     k = np.arange(len(cost))[:, None, None]
     return np.where(positive, k >= zero - 1, k <= zero + 1)
 

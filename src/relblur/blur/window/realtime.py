@@ -1,13 +1,12 @@
 """``method="window"`` in compiled code: pairs of frames of one size, in float32.
 
 The nodes and kernels of :mod:`relblur.blur.window.method` are prepared once. The loops are in
-``src/kernels/window.cpp``; decisions for a whole pair are made in this module. Wide blurs are computed in another way
-than in the readable method:
+``src/kernels/window.cpp``; noise, ranges and flags of a whole pair are in this module.
 
-* Nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) use a half-size copy of the image. The image
-  is blurred by ``PREFILTER`` px^2, and every other pixel is dropped. The remaining blur is a Gaussian on the copy at
-  whole and half positions, which also gives the dropped pixels. The two Gaussians together are the required blur except
-  for aliases. These are below 2e-4 of the amplitude at the first such node, and 1e-5 two nodes further.
+Nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) use a half-size copy of the image. The image is
+blurred by ``PREFILTER`` px^2, and every other pixel is dropped. The remaining blur is a Gaussian on the copy at whole
+and half positions, which also gives the dropped pixels. The two Gaussians together are the required blur except for
+aliases. These are below 2e-4 of the amplitude at the first such node, and 1e-5 two nodes further.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ HALF_FROM = 6.0
 #: Blur of the image before it is halved, px^2.
 PREFILTER = 2.5
 
-#: Radius of the second Gaussian in standard deviations: 7e-6 of it lies beyond.
+#: Radius of the second Gaussian in standard deviations; 7e-6 of its sum is beyond.
 HALF_TRUNCATE = 4.5
 
 #: Noise, on a scale of 0..1, above which the rounding of values may remove texture.
@@ -57,12 +56,12 @@ _LEAST, _LARGEST = 1e-12, 1e12
 #: Number of values in the sample for the usual range of a frame.
 _SAMPLE = 1024
 
-#: An empty array in place of distances, if there is no bad pixel.
-_NOWHERE = np.empty((0, 0), np.float32)
+#: Distances without bad pixels.
+_NO_DISTANCES = np.empty((0, 0), np.float32)
 
 
 class NotOrdinaryError(Exception):
-    """A frame may contain values that are not light (:mod:`relblur.base.pixels`) and must be checked first."""
+    """Raised for frames with possible values that are not light (:mod:`relblur.base.pixels`)."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +101,15 @@ class WindowEngine:
         types = (np.float32, np.float32, np.uint8, np.int8)
         self._results: list[AnyArray] = [np.empty(shape, each) for each in types]  # s, stderr, flags, sharper
         self._flags = np.empty(shape, FLAG_TYPE)
-        #: The threads; a rig uses them too.
+        #: The threads, shared with a rig.
         self.team = Team(workers)
-        #: The last valid mask, which is the same in every frame of a rig, and the distances (px) to its invalid pixels.
-        self._measured: tuple[BoolArray | None, AnyArray] = None, _NOWHERE
+        #: The last valid mask, often that of the next frame, and the distances (px) to its invalid pixels.
+        self._invalid: tuple[BoolArray | None, AnyArray] = None, _NO_DISTANCES
 
     @property
     def nbytes(self) -> int:
         """Memory that the engine holds."""
-        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._flags, self._measured[1]])
+        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._flags, self._invalid[1]])
 
     def _together(self, work: Callable[[], None]) -> None:
         """Run ``work`` in every thread; the compiled code divides it among them."""
@@ -140,9 +139,9 @@ class WindowEngine:
     ) -> FrameFit:
         """Estimate one pair of (rows, columns x channels) frames of uint8, uint16, float32 or float64.
 
-        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values. ``clipped``
-        are further clipped pixels beside integers at full scale. Unless ``checked``, frames with values that may not be
-        light raise :class:`NotOrdinaryError`.
+        ``noise`` is the least standard deviation of the noise, by default that of rounding. ``clipped`` are clipped
+        pixels in addition to integers at full scale. Unless ``checked``, frames with possible values that are not light
+        raise :class:`NotOrdinaryError`.
         """
         window, frames = self._window, (first, second)
         window.begin()
@@ -153,14 +152,14 @@ class WindowEngine:
         ranges = [_range(*each, checked) for each in zip(frames, summaries, strict=True)]
         least = [_least_noise(*each) for each in zip(summaries, ranges, strict=True)]
         assumed = max(least) if noise is None else max(noise, *map(_arithmetic_noise, ranges))
-        # The local variance is needed of the image that may be the blurrier one, and of rounded values.
+        # The local variance is required for an image that may be the blurrier one, and for rounded values.
         rounded = max(least) > ROUNDED_ABOVE
         textures = (rounded or self._sharper != "first", rounded or self._sharper != "second")
-        how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *textures)
+        frame = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *textures)
         near_invalid = self._near_invalid(valid)
         near_clipped = self._near_clipped(frames, clipped, any(each.at_top for each in summaries))
         self._together(window.halve)
-        self._together(lambda: window.fit(how, *self._results, near_invalid, near_clipped))
+        self._together(lambda: window.fit(frame, *self._results, near_invalid, near_clipped))
         np.copyto(self._flags, self._results[2])
         s, stderr, flags, sharper = map(_read_only, (*self._results[:2], self._flags, self._results[3]))
         return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
@@ -168,23 +167,23 @@ class WindowEngine:
     def _near_invalid(self, valid: BoolArray | None) -> AnyArray:
         """Return the distances (px) to the nearest invalid pixel."""
         if valid is None or valid.all():
-            return _NOWHERE
-        if valid is not self._measured[0]:
-            self._measured = valid, _distance_to(valid)
-        return self._measured[1]
+            return _NO_DISTANCES
+        if valid is not self._invalid[0]:
+            self._invalid = valid, _distance_to(valid)
+        return self._invalid[1]
 
     def _near_clipped(
         self, frames: tuple[AnyArray, AnyArray], clipped: BoolArray | None, may_be_clipped: bool
     ) -> AnyArray:
         """Return the distances (px) to the nearest clipped pixel."""
         if clipped is None and not may_be_clipped:
-            return _NOWHERE
+            return _NO_DISTANCES
         good = np.ones(self._shape, bool) if clipped is None else ~clipped
         for frame in frames:
             at_top = clipped_pixels(frame.reshape(*self._shape, -1))
             if at_top is not None:
                 good &= ~at_top
-        return _NOWHERE if good.all() else _distance_to(good)
+        return _NO_DISTANCES if good.all() else _distance_to(good)
 
     def close(self) -> None:
         """End the threads."""
@@ -256,8 +255,8 @@ def _range(frame: AnyArray, summary: _Summary, checked: bool) -> tuple[float, fl
         return summary.low, summary.high
     if not checked:
         raise NotOrdinaryError
-    around = (usual.middle / scale, MOST_RANGES * usual.core / scale or np.inf)
-    return max(summary.low, around[0] - around[1]), min(summary.high, around[0] + around[1])
+    middle, reach = usual.middle / scale, MOST_RANGES * usual.core / scale or np.inf
+    return max(summary.low, middle - reach), min(summary.high, middle + reach)
 
 
 def _arithmetic_noise(between: tuple[float, float]) -> float:

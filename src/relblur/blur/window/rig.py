@@ -38,7 +38,7 @@ _SPLINE_PAD = 2
 #: Number of rows that a thread processes together.
 _WARPED_ROWS = 16
 
-_ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, calibration=(aligned, matched)"
+_ADVICE = "pass a result of relblur.align or relblur.match_exposure, or both, calibration=(aligned, matched)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,10 @@ def read_calibration(calibration: Any, shape: tuple[int, int, int]) -> Correctio
         elif shape_of(matrix) == (3, 3):
             _check_size(part, shape)
             if getattr(motion, "bend", None) is not None:
-                raise InputError("calibration is bent, which a stream does not follow; align with model='affine'")
+                raise InputError("calibration has a bend, which a stream cannot undo; align with model='affine'")
             transform = np.asarray(matrix, np.float64)
         else:
-            raise InputError(f"calibration holds a {type(part).__name__}; {_ADVICE}")
+            raise InputError(f"calibration contains a {type(part).__name__}; {_ADVICE}")
     if not (np.isfinite(transform).all() and np.allclose(transform[2], (0, 0, 1))) or np.linalg.det(transform) <= 0:
         raise InputError(f"calibration has a transform that is not affine; {_ADVICE}")
     return Correction(transform, gain, offset)
@@ -98,15 +98,15 @@ class Rig:
         self._shape = shape
         rows, columns, channels = shape
         self.correction = correction
-        places = positions(correction.transform, (rows, columns))
-        room = 1e-6
-        #: Pixels of the first frame that the second shows.
+        row, column = positions(correction.transform, (rows, columns))
+        tolerance = 1e-6
+        #: Pixels of the first frame inside the second.
         self.inside: BoolArray = np.asarray(
-            (places[0] >= -room) & (places[0] <= rows - 1 + room)
-            & (places[1] >= -room) & (places[1] <= columns - 1 + room)
+            (row >= -tolerance) & (row <= rows - 1 + tolerance)
+            & (column >= -tolerance) & (column <= columns - 1 + tolerance)
         )  # fmt: skip
         if not self.inside.any():
-            raise InputError(f"calibration moves the second frame out of sight; {_ADVICE}")
+            raise InputError(f"calibration moves the second frame outside the first; {_ADVICE}")
         self._motion = _kind_of(correction.transform, (rows, columns))
         self._gain = np.broadcast_to(correction.gain, (correction.gain.shape[0], columns, channels))
         self._gain = np.ascontiguousarray(self._gain.reshape(len(self._gain), -1), np.float32)
@@ -145,7 +145,7 @@ class Rig:
         clipped = clipped_pixels(planes)
         if bad is not None:
             if bad.all():
-                raise InputError("second holds no usable pixel; all are masked or not finite")
+                raise InputError("second has no usable pixel; all are masked or not finite")
             frame = np.ascontiguousarray(without_gaps(planes, ~bad)).reshape(frame.shape)
         return self.undo(frame), self._undo_map(bad), self._undo_map(clipped)
 

@@ -210,8 +210,8 @@ class Stream:
         array = plain_array(frame, name)
         rows, columns, channels = self._shape
         if array.shape != self._shape and (channels > 1 or array.shape != (rows, columns)):
-            wanted = (rows, columns) if channels == 1 else self._shape
-            raise InputError(f"{name} has shape {array.shape}; this stream takes {wanted}, make one for each shape")
+            expected = (rows, columns) if channels == 1 else self._shape
+            raise InputError(f"{name} has shape {array.shape}; this stream takes {expected}, make one for each shape")
         if array.dtype not in _NAMES:
             raise InputError(f"{name} is {array.dtype}; a stream takes native {', '.join(FRAME_TYPES)}, convert it")
         masked = None
@@ -257,7 +257,7 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _check_valid(valid: ArrayLike, size: tuple[int, int]) -> BoolArray:
-    usable = np.array(valid, order="C")  # a copy: the caller may modify the original
+    usable = np.array(valid, order="C")  # a copy, because the caller may modify the original
     if usable.shape != size or usable.dtype != bool:
         raise InputError(f"valid must be booleans of shape {size}, got {usable.dtype} of shape {usable.shape}")
     if not usable.any():

@@ -1,4 +1,4 @@
-"""The pair as users give it to ``estimate_blur`` and ``estimate_depth``: arrays, or one ComparablePair."""
+"""The input of ``estimate_blur`` and ``estimate_depth``: two arrays, or one ComparablePair."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..base.tone import SRGB
 from .comparable_pair import ComparablePair
 from .noise import NoiseModel
 
-__all__ = ["Given"]
+__all__ = ["InputPair"]
 
 
 @dataclass(frozen=True)
-class Given:
-    """Two images and their maps, which have not been checked.
+class InputPair:
+    """Two images and their maps, not checked.
 
     ``linear`` is True for stored sRGB values, False for light, None if unknown.
     """
@@ -37,20 +37,20 @@ class Given:
     pair: ComparablePair | None = None
 
     @classmethod
-    def of(cls, given: Given) -> Given:
-        """Take images, maps and noise from a ComparablePair in place of the first image; find the colour axis."""
-        pair = given.first
+    def of(cls, arguments: InputPair) -> InputPair:
+        """Return the input with the colour axis; take it from a ComparablePair in place of the first image."""
+        pair = arguments.first
         if not isinstance(pair, ComparablePair):
-            if given.second is None:
+            if arguments.second is None:
                 raise InputError("second is missing; pass two images, or the pair that relblur.prepare_pair returns")
-            return replace(given, channel_axis=colour_axis(given.first, given.channel_axis))
-        if given.second is not None:
-            raise InputError("a comparable pair holds both images; leave second out")
-        twice = [name for name in ("valid", "clipped", "channel_axis", "linear") if getattr(given, name) is not None]
-        if twice:
-            raise InputError(f"{', '.join(twice)} came with the pair that is given; leave it out")
+            return replace(arguments, channel_axis=colour_axis(arguments.first, arguments.channel_axis))
+        if arguments.second is not None:
+            raise InputError("a comparable pair contains both images; leave second out")
+        names = ("valid", "clipped", "channel_axis", "linear")
+        if twice := [name for name in names if getattr(arguments, name) is not None]:
+            raise InputError(f"{', '.join(twice)} is part of the pair; leave it out")
         first, second = pair.measured
-        axis, noise = -1 if first.ndim == 3 else None, pair.noise if given.noise is None else given.noise
+        axis, noise = -1 if first.ndim == 3 else None, pair.noise if arguments.noise is None else arguments.noise
         return cls(first, second, pair.valid, pair.clipped_in_either, axis, noise, False, pair)
 
     @property
@@ -65,17 +65,17 @@ class Given:
         )
         if self.linear is None and np.uint8 in (raw.first.dtype, raw.second.dtype):
             warnings.warn(
-                "uint8 arrays mostly hold sRGB values, and it is light that blur adds: pass linear=True to undo the "
-                "curve, or linear=False if this is light already",
+                "uint8 arrays mostly contain sRGB values, but blur averages light: pass linear=True to undo the "
+                "sRGB curve, or linear=False if the values are light",
                 stacklevel=3,
             )
         return raw
 
-    def as_light(self, raw: RawPair, rounding_matters: bool) -> tuple[RawPair, Any]:
-        """Convert checked sRGB values to light, if ``linear``; return them with the noise to assume.
+    def as_light(self, raw: RawPair, rounding_is_floor: bool) -> tuple[RawPair, Any]:
+        """Convert checked sRGB values to light if ``linear``; return them and their noise.
 
-        The rounding of the values cannot be recognised in the light. With ``rounding_matters`` the rounding error is
-        returned as noise, for methods that use it as the lower bound.
+        The rounding of sRGB values cannot be measured in light. With ``rounding_is_floor`` its noise is returned if
+        ``noise`` is None.
         """
         if not self.linear:
             return raw, self.noise
@@ -84,7 +84,7 @@ class Given:
         for image, name in ((raw.first, "first"), (raw.second, "second")):
             if full_scale(image.dtype) is None and not (image.min() >= 0 and image.max() <= 1):
                 raise InputError(
-                    f"{name} has values of {image.min():.4g} to {image.max():.4g}; the sRGB curve is undone within "
+                    f"{name} has values of {image.min():.4g} to {image.max():.4g}, but sRGB values are "
                     "0..1: scale both images, or leave linear out"
                 )
             at_top = clipped_pixels(image)
@@ -93,6 +93,6 @@ class Given:
                 read, shot = SRGB.rounding_variance(int(np.iinfo(image.dtype).max))
                 roundings.append(NoiseModel(math.sqrt(read), shot))
             lights.append(SRGB.undo(image, np.float64))
-        if noise is None and rounding_matters and roundings:
+        if noise is None and rounding_is_floor and roundings:
             noise = max(roundings, key=lambda model: model.read)
         return replace(raw, first=lights[0], second=lights[1], clipped=clipped), noise
