@@ -20,8 +20,8 @@ __all__ = ["AlignOnlyOption", "Images", "align_frames", "check_images", "open_im
 Images = Annotated[
     list[Path],
     typer.Argument(
-        help="Two or more images of one scene, a folder, a quoted pattern 'dir/*.jpg', or one file of many planes: "
-        "TIFF, OME-TIFF, OME-Zarr, GIF, WebP, MPO.",
+        help="Two or more images of one scene (stack: three), a folder, a quoted pattern 'dir/*.jpg', or one file of "
+        "many planes: TIFF, OME-TIFF, OME-Zarr, GIF, WebP, MPO.",
         metavar="IMAGES...",
         show_default=False,
     ),
