@@ -28,7 +28,7 @@ from .bending import block_weights, find_bend, fit_displacement, is_bent, linear
 from .equal_bands import EqualBands, band, black_squares, compare, difference
 from .motion import Motion, farthest
 from .rough_blur import MOST_PIXELS, RoughBlur, reduction_for
-from .warps import rows_first, scaled, simplest, size, warp_of
+from .warps import SIMPLER_WITHIN_PX, rows_first, scaled, simplest, size, warp_of
 
 __all__ = ["Motion", "align", "find_motion"]
 
@@ -132,6 +132,8 @@ def find_motion(
         change_px = factor * size(warp - start, fit.information)
         if change_px < CONVERGED_PX:
             break
+    if model == "auto" and farthest(rows_first(scaled(warp, factor)), shape) < SIMPLER_WITHIN_PX:
+        chosen, warp = "none", np.eye(2, 3)
     if fit.correlation < LEAST_CORRELATION:
         raise AlignmentError(
             f"first and second do not show the same scene (correlation {fit.correlation:.2f} at best, "
