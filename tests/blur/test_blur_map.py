@@ -98,7 +98,7 @@ def test_other_parts_are_refused_with_advice(part):
 def test_an_empty_part_is_refused_and_rows_are_not_gone_through():
     with pytest.raises(InputError, match="24x30 pixels is empty"):
         made()[30:]
-    with pytest.raises(TypeError, match=r"go through blur\.sigma"):
+    with pytest.raises(TypeError, match=r"iterate over blur\.sigma"):
         list(made())
 
 
