@@ -184,5 +184,5 @@ def test_tilt_is_removed_by_the_measured_pixels():
     flat = Surface(np.where(measured, height, 100.0), np.ones(height.shape), measured).levelled()
     assert flat.tilt == pytest.approx((0.2, -0.1), abs=0.02)
     assert abs(flat.height_um[measured].mean()) < 1e-9
-    with pytest.raises(InputError, match="no tilt"):
+    with pytest.raises(InputError, match="the tilt cannot be fitted"):
         Surface(height, height, ~measured & False).levelled()

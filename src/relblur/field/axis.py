@@ -34,7 +34,7 @@ class Axis:
         raise NotImplementedError
 
     def rate(self, z: AnyArray) -> AnyArray:
-        """Return the derivative of the level by the value."""
+        """Return the derivative of the level with respect to the value."""
         raise NotImplementedError
 
 
@@ -69,7 +69,7 @@ class AsinhAxis(Axis):
         return np.sqrt(z * z + np.asarray(self.softening**2, z.dtype))
 
     def rate(self, z: AnyArray) -> AnyArray:
-        """Return the derivative of the level by the value."""
+        """Return the derivative of the level with respect to the value."""
         return np.asarray(1 / (self.step * self.scale(z)))
 
 
@@ -92,7 +92,7 @@ class RootAxis(Axis):
         return np.asarray(self.of_square.scale(z * z) / (2 * z))
 
     def rate(self, z: AnyArray) -> AnyArray:
-        """Return the derivative of the level by the value."""
+        """Return the derivative of the level with respect to the value."""
         return self.of_square.rate(z * z) * (2 * z)
 
 
@@ -117,7 +117,7 @@ class UniformAxis(Axis):
         return np.full_like(z, self.unit)
 
     def rate(self, z: AnyArray) -> AnyArray:
-        """Return the derivative of the level by the value."""
+        """Return the derivative of the level with respect to the value."""
         return np.full_like(z, 1 / self.step)
 
 

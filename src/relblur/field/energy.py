@@ -64,7 +64,7 @@ class Energy:
         self.misfit = np.exp(box(np.log(best + LEAST_MISFIT), MISFIT))
         #: Correlation ratio of the last evidence.
         self.inflation = np.ones_like(best)
-        #: Weight of each pixel in the start, 0 for pixels that an unusable one reaches; ``q`` includes the support.
+        #: Weight of each pixel, 0 where its blur reaches an unusable pixel. ``q`` is this weight times the support.
         self.weight = self.q = np.ones_like(best)
         # The weights are largest at zero, where the reach of blur is least.
         self.weigh(volume.clip(np.zeros_like(best)))

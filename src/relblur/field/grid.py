@@ -49,7 +49,7 @@ def box(image: Array, size: int) -> Array:
 
 
 def box_any(image: Array, size: int) -> Array:
-    """Return the mean over a window of any size, at most twice that of the image less 1."""
+    """Return the mean over a window of any size; its sides are limited to twice those of the image."""
     height, width = image.shape
     window = (min(size, 2 * width - 1), min(size, 2 * height - 1))
     return np.asarray(cv2.blur(image, window, borderType=cv2.BORDER_REFLECT))

@@ -1,15 +1,15 @@
-"""Focal stacks: which of many frames is in focus where, how far that is, and one picture sharp everywhere.
+"""Focal stacks: the frame in focus at every pixel, its distance, and an all-in-focus image.
 
-``images``      the given images and their options, checked
+``images``      the input images and their options
 ``order``       the order of focus
 ``frames``      the images aligned, with one exposure; ``saved_alignment`` is the file of their motions
 ``law``         the growth of the blur
-``few``         few frames: the joint likelihood of all of them
-``many``        many frames: the place about which they are symmetric; ``plate`` is its prior
-``refocus``     two frames, focused elsewhere
+``few``         few frames: their joint likelihood
+``many``        many frames: the place about which they are symmetric, with the prior ``plate``
+``refocus``     two frames at another focus
 ``choice``      the sharpest frame at every pixel, by its detail
-``fuse``        one picture from all
+``fuse``        the all-in-focus image
 ``stack_map``   the result
 ``topography``  heights: tilt and roughness
-``estimate``    ``estimate_stack``: all of it
+``estimate``    ``estimate_stack``
 """

@@ -1,11 +1,11 @@
-"""Which frame of a stack is sharpest at each pixel, by its own detail.
+"""The sharpest frame of a stack at each pixel, by its detail.
 
 The energy of the Laplacian is averaged over a small window at each level of a pyramid. The logarithm of the ratio of
-two frames is their log odds of being in focus, as far as it lies above the noise. A coarser level counts only where the
-finer ones contain nothing but noise: at an outline the finest level decides, so that the blur of bright detail (its
-halo) does not win beside it, and on a smooth surface the coarse levels follow its slow shading. Evidence passes from
-level to level, fine to coarse and back, so that plain areas take the frame of the detail around them. Where there is
-none all frames count alike, and their average has the least noise.
+two frames is their log odds of being in focus, above the noise. A coarser level has weight only where the finer ones
+contain noise alone. So the finest level selects the frame at an outline, and not the blur of bright detail beside it.
+On a smooth surface the coarse levels follow the slow shading. Evidence is added from fine to coarse levels and back, so
+that plain areas have the frame of the detail around them. Without detail all frames have the same weight, and their
+average has the least noise.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from ..base._typing import AnyArray
 __all__ = ["detail_of", "log_odds", "sampling_step"]
 
 #: Standard deviation of the window by level, px of the level, the last for all coarser ones. Wider windows of coarse
-#: levels take the halo of an outline for detail; a narrower one of the finest level takes noise for it.
+#: levels select the halo of an outline, a narrower one of the finest level selects noise.
 _WINDOWS = (2.0, 1.0, 0.7)
-#: Coarsest level: its shorter side is at least this, px.
+#: Least shorter side of the coarsest level, px.
 _COARSEST_SIDE = 24
-#: Energy at which a level is half evidence, over its noise. Below 100 the noise of JPEG files in plain areas decides.
+#: Energy over noise at which the weight of a level is half. Below 100 JPEG noise in plain areas selects the frame.
 _CLEAR = 150.0
-#: Noise energy added to the energy of a frame, and the percentile of the least energy of all frames taken for noise.
+#: Factor of the noise energy added to the energy of a frame, and the percentile of the least energy that is noise.
 _NOISE, _NOISE_PERCENT = 2.0, 10.0
-#: Least noise energy of a picture whose range is 1: a hundredth of an 8-bit step.
+#: Least noise energy of a picture of range 1: that of a hundredth of an 8-bit step.
 _LEAST = 1e-9
-#: Weight of a frame: this power of the ratio of the energies. From 5 to 12 the pictures differ by 2 %.
+#: Exponent of the ratio of energies in the weight of a frame. From 5 to 12 the pictures differ by 2 %.
 _POWER = 8.0
-#: Weight of the evidence of finer levels on a coarser one, and of coarser levels on a finer one. A smaller pull gives
-#: plain areas to their noise, a larger one moves outlines.
+#: Weight of finer levels on a coarser one, and of coarser levels on a finer one. With a smaller pull noise selects the
+#: frame of plain areas, a larger one moves outlines.
 _SPREAD, _PULL = 0.3, 1.0
-#: Weight of the prior that all frames are alike, over that of clear detail: noise alone stays far below.
+#: Weight of equal odds of all frames, relative to clear detail.
 _NO_EVIDENCE = 1e-3
-#: Larger images, px, and stacks of more values are weighed at every second, fourth, ... pixel.
+#: Weights of larger images (px) and of stacks of more values are computed at every second, fourth, ... pixel.
 _MOST_PIXELS, _MOST_VALUES = 1_000_000, 50_000_000
 
 
 def sampling_step(shape: tuple[int, int], count: int) -> int:
-    """Return the distance of the pixels at which frames of this shape are weighed, a power of two."""
+    """Return the distance between the pixels at which weights are computed, a power of two."""
     pixels, step = shape[0] * shape[1], 1
     while (step == 1 and pixels > _MOST_PIXELS) or pixels * count > _MOST_VALUES * step**2:
         step *= 2
@@ -49,7 +49,7 @@ def sampling_step(shape: tuple[int, int], count: int) -> int:
 def detail_of(light: AnyArray, top: float, step: int) -> list[AnyArray]:
     """Return the energy of (H, W, C) light whose white is ``top``, at each level; fine levels are sampled.
 
-    On the scale of a square root, noise is alike in dark and bright areas.
+    The square root of light has about the same noise in dark and bright areas.
     """
     import cv2
 
@@ -79,23 +79,23 @@ def log_odds(levels: list[AnyArray]) -> AnyArray:
     """
     import cv2
 
-    open_ = np.ones(levels[0].shape[1:], np.float32)
+    undecided = np.ones(levels[0].shape[1:], np.float32)
     masses: list[AnyArray] = []
     for number, level in enumerate(levels):
         noise = max(float(np.percentile(level.min(axis=0)[::2, ::2], _NOISE_PERCENT)), _LEAST)
-        open_ = _resized(open_, level.shape[1:])
-        closed = 1 / (1 + np.square(level.max(axis=0) * np.float32(1 / (_CLEAR * noise))))
+        undecided = _resized(undecided, level.shape[1:])
+        noise_share = 1 / (1 + np.square(level.max(axis=0) * np.float32(1 / (_CLEAR * noise))))
         level += np.float32(_NOISE * noise)
         flat = level.reshape(len(level), -1)
         cv2.log(flat, dst=flat)
         level -= level.mean(axis=0)
-        mass = open_ * (1 - closed)
+        mass = undecided * (1 - noise_share)
         level *= mass
         if number:  # evidence of finer levels around
             for each, finer in zip(level, levels[number - 1], strict=True):
                 each += np.float32(_SPREAD) * _resized(finer, mass.shape)
             mass += np.float32(_SPREAD) * _resized(masses[-1], mass.shape)
-        open_ = open_ * closed
+        undecided = undecided * noise_share
         masses.append(mass)
     total, mass = levels[-1], masses[-1]
     for level, own in zip(levels[-2::-1], masses[-2::-1], strict=True):

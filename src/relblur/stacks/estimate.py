@@ -1,7 +1,7 @@
-"""Estimate a stack: images in, a :class:`~relblur.stacks.stack_map.StackMap` out.
+"""``estimate_stack``: a :class:`~relblur.stacks.stack_map.StackMap` from images.
 
-Few frames go to their joint likelihood (:mod:`.few`), whose law of blur comes from a camera or from the frames. Many
-frames go to their symmetry (:mod:`.many`), which needs no law.
+Few frames are estimated by their joint likelihood (:mod:`.few`), with the growth of the blur from a camera or from the
+frames. Many frames are estimated by their symmetry (:mod:`.many`), which does not need the growth.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .stack_map import StackMap
 
 __all__ = ["estimate_stack"]
 
-#: Most frames for the joint likelihood, with a camera and without one. It holds a volume for each frame; without a
-#: camera it needs even steps of focus, which `phone2` and `macro_pcb` (5 and 7 frames) do not have.
+#: Most frames for the joint likelihood, with and without a camera. Its memory grows with their number. Without a camera
+#: it needs even steps of focus, which `phone2` and `macro_pcb` (5 and 7 frames) do not have.
 FEW, FEW_WITHOUT_CAMERA = 7, 4
 #: Fraction of filled pixels and pixels at a limit that gives a warning.
-MANY_UNSURE = 0.5
+MOSTLY_UNMEASURED = 0.5
 #: Growth of the blur from the first to the last frame below which a warning is given, px of the map.
 LEAST_GROWTH_PX = 1.5
 
@@ -65,7 +65,7 @@ def estimate_stack(
     progress: Progress | None = None,
     steps: bool = False,
 ) -> StackMap:
-    """Find, at every pixel, which frame of a focal stack is in focus, the distance, and the picture sharp everywhere.
+    """Find the frame of a focal stack in focus at every pixel, its distance, and the all-in-focus image.
 
     Parameters
     ----------
@@ -78,12 +78,13 @@ def estimate_stack(
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.
     camera : Camera, optional
-        Determines the growth of the blur; its own focus distances do not count. Without a camera the growth is
+        Determines the growth of the blur; its own focus distances are not used. Without a camera the growth is
         measured.
     psf : {"auto", "disc", "gaussian"} or array
         Shape of the blur, with a camera; ``"auto"`` as for :func:`relblur.estimate_depth`.
     align, exposure, linear, gamma, decimate
-        As for :func:`relblur.prepare_pair`. Each frame is aligned to its neighbour; one that fits nowhere is left out.
+        As for :func:`relblur.prepare_pair`. Each frame is aligned to its neighbour; frames that cannot be aligned are
+        left out.
     fuse : bool
         Make the fused picture, which reads every file once more.
     valid, clipped : (H, W) or (N, H, W) bool arrays, optional
@@ -100,15 +101,15 @@ def estimate_stack(
     pixel_um : float, optional
         Side of a pixel of the images, micrometres; written files state it.
     prefer : {"any", "near", "far"}
-        Which surface the fused picture has at outlines, where two depths are visible: that of the frames first or last
-        in the order of focus, or what has more detail.
+        Surface of the fused picture at outlines, where two depths are visible: that of the first or of the last
+        frames in the order of focus, or that with more detail.
     motion : path, optional
-        JSON file of the alignment. If it exists, order and motions are not searched for but taken from it. Otherwise
-        those found are written to it.
+        JSON file of the alignment. Order and motions are read from an existing file, and written to a new one
+        otherwise.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
     steps : bool
-        Keep the images as they were aligned and matched, ``StackMap.steps["frames"]``.
+        Keep the aligned and matched images in ``StackMap.steps["frames"]``.
 
     Returns
     -------
@@ -136,19 +137,19 @@ def estimate_stack(
     if isinstance(psf, str) and psf == "auto":
         options = replace(options, psf="disc" if camera is None else usual_psf(camera))
     if isinstance(images, (Frames, StackImages)):
-        given = images if isinstance(images, StackImages) else images.images
+        inputs = images if isinstance(images, StackImages) else images.images
     else:
-        given = stack_images(images, preparing, options, valid=valid, clipped=clipped, channel_axis=channel_axis)
+        inputs = stack_images(images, preparing, options, valid=valid, clipped=clipped, channel_axis=channel_axis)
     report = progress or (lambda share: None)
-    if len(given) == 2:
+    if len(inputs) == 2:
         remedy = "use estimate_blur or estimate_depth for a pair (relblur estimate)"
         raise InputError(f"a stack needs three images, got 2; {remedy}")
-    _refuse_unused(len(given), camera, options)
-    frames = images if isinstance(images, Frames) else read_frames(given, lambda share: report(0.3 * share))
+    _refuse_unused(len(inputs), camera, options)
+    frames = images if isinstance(images, Frames) else read_frames(inputs, lambda share: report(0.3 * share))
     stack = _measured(frames, camera, options, lambda share: report(0.3 + 0.5 * share))
     if fuse:
         if prefer != "any" and not frames.has_distances:
-            note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames, as no distance is known"
+            note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames (unknown distances)"
             stack.settings["notes"].append(note)
         preferred = prefer_at_outlines(stack.index, prefer)
         picture = fuse_by_detail(frames, lambda share: report(0.8 + 0.2 * share), preferred=preferred)
@@ -158,10 +159,10 @@ def estimate_stack(
 
 
 def _refuse_unused(count: int, camera: Camera | None, options: Stack) -> None:
-    """Refuse options that the estimator of many frames does not use."""
+    """Raise an error for options that the estimator of many frames does not use."""
     for name in ("noise", "max_sigma"):
         if count > (FEW_WITHOUT_CAMERA if camera is None else FEW) and getattr(options, name) is not None:
-            raise InputError(f"{name} is not used for {count} images, which show it themselves; leave it out")
+            raise InputError(f"{name} is not used for {count} images, from which it is measured; leave it out")
 
 
 def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: Progress) -> StackMap:
@@ -182,26 +183,26 @@ def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: P
     )
     is_few = count <= (FEW_WITHOUT_CAMERA if camera is None else FEW)
     estimator = estimate_jointly if is_few else estimate_by_symmetry
-    found = estimator(frames, places, camera, options, progress)
+    estimate = estimator(frames, places, camera, options, progress)
     depth = depth_stderr = None
-    index, index_stderr, known = found.place, found.stderr, np.ones(found.place.shape, bool)
+    index, index_stderr, in_range = estimate.place, estimate.stderr, np.ones(estimate.place.shape, bool)
     if frames.has_distances:  # places decrease from near to far
         ends, indices = places[::-1], positions[::-1]
-        index = np.interp(found.place, ends, indices)
-        base = np.clip(np.searchsorted(ends, found.place) - 1, 0, count - 2)
-        index_stderr = found.stderr / np.diff(ends)[base]
-        known = found.place > 0
-        depth = np.divide(1.0, found.place, out=np.full(known.shape, np.nan), where=known)
-        depth_stderr = found.stderr * np.square(depth)
-    flags = np.zeros(known.shape, FLAG_TYPE)
-    mark(flags, found.filled, Flag.FILLED)
-    mark(flags, found.at_limit, Flag.AT_LIMIT)
-    mark(flags, ~known, Flag.OUT_OF_RANGE)
+        index = np.interp(estimate.place, ends, indices)
+        base = np.clip(np.searchsorted(ends, estimate.place) - 1, 0, count - 2)
+        index_stderr = estimate.stderr / np.diff(ends)[base]
+        in_range = estimate.place > 0
+        depth = np.divide(1.0, estimate.place, out=np.full(in_range.shape, np.nan), where=in_range)
+        depth_stderr = estimate.stderr * np.square(depth)
+    flags = np.zeros(in_range.shape, FLAG_TYPE)
+    mark(flags, estimate.filled, Flag.FILLED)
+    mark(flags, estimate.at_limit, Flag.AT_LIMIT)
+    mark(flags, ~in_range, Flag.OUT_OF_RANGE)
     mark(flags, ~frames.usable, Flag.INVALID)
     settings = {
         "relblur": __version__,
         "method": "joint" if is_few else "symmetric",
-        "noise": found.noise,
+        "noise": estimate.noise,
         "decimate": frames.factor,
         "images": list(images.names),
         "notes": [*images.notes, *frames.notes],
@@ -210,26 +211,26 @@ def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: P
     order = tuple(frame.number for frame in frames.frames)
     return StackMap(
         np.clip(index, positions[0], positions[-1]), index_stderr, depth, depth_stderr, flags, None, frames.factor,
-        order, frames.dropped, places, found.growth, found.place, settings, None, images.step_um,
+        order, frames.dropped, places, estimate.growth, estimate.place, settings, None, images.step_um,
         images.pixel_um,
     )  # fmt: skip
 
 
 def _warnings_of(stack: StackMap) -> list[str]:
-    """Return warnings about a map of which little is measured."""
-    found = []
+    """Return warnings about a map with few measured pixels, or with little growth of the blur."""
+    warnings = []
     filled, at_limit = (float(has_flag(stack.flags, flag).mean()) for flag in (Flag.FILLED, Flag.AT_LIMIT))
-    if float(has_flag(stack.flags, Flag.FILLED | Flag.AT_LIMIT).mean()) > MANY_UNSURE:
+    if float(has_flag(stack.flags, Flag.FILLED | Flag.AT_LIMIT).mean()) > MOSTLY_UNMEASURED:
         ends = f", {at_limit:.0%} are at the end of the search range" if at_limit > 0 else ""
-        found.append(
-            f"{filled:.0%} of the pixels have too little texture of their own{ends}: most of the map is not measured. "
+        warnings.append(
+            f"{filled:.0%} of the pixels have too little texture{ends}: most of the map is not measured. "
             "Take more frames, smaller steps, or a textured scene"
         )
     growth = stack.growth_px * float(np.ptp(stack.places))
     if growth < LEAST_GROWTH_PX:
         finer = f"--decimate {stack.factor // 2}, " if stack.factor > 1 else ""
-        found.append(
-            f"the blur hardly grows from frame to frame, by {growth:.2g} px of the map in all: the frames look alike. "
+        warnings.append(
+            f"the blur hardly grows from frame to frame, by {growth:.2g} px of the map in all. "
             f"Try {finer}larger steps of focus or a wider aperture"
         )
-    return found
+    return warnings

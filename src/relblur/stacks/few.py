@@ -1,8 +1,8 @@
-"""Few frames with a known law of blur: the joint likelihood of all of them at candidate places.
+"""Few frames with a known law of blur: their joint likelihood at candidate places.
 
 At a candidate ``x`` (an inverse distance, or a place between frames) frame ``i`` has the transfer function
-``H_i = h(c_i (x_i - x))``. The evidence of the frames ``D_i`` about ``x`` is the rest after removal of the most likely
-scene,
+``H_i = h(c_i (x_i - x))``. The negative log-likelihood of ``x`` is the energy of the frames ``D_i`` without the most
+likely scene,
 
     sum_i |D_i|^2 - |sum_i conj(H_i) D_i|^2 / sum_i |H_i|^2  =  sum_{i<j} |H_j D_i - H_i D_j|^2 / sum_i |H_i|^2,
 
@@ -10,7 +10,7 @@ Lagrange's identity. It is computed as ``N - 1`` residuals of white, equal noise
 
     e_k = (H_k P_k - E_k D_k) / sqrt(E_k (E_k + |H_k|^2)),   P_k = sum_{i<k} conj(H_i) D_i,   E_k = sum_{i<k} |H_i|^2,
 
-which :mod:`relblur.field` takes as the channels of one volume. Memory: ``4 (N - 1 + 4) * levels`` bytes per pixel.
+which are the channels of a volume of :mod:`relblur.field`. Memory: ``4 (N - 1 + 4) * levels`` bytes per pixel.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ..field import Loops, Volume, choose_loops, filled, rims, solve
 from ..kernels.threads import Team, count_workers
 from .frames import Frames
 from .law import growth_error, growth_of_blur
-from .stack_map import Found
+from .stack_map import StackEstimate
 
 __all__ = ["camera_of", "estimate_jointly"]
 
@@ -53,16 +53,16 @@ Array = NDArray[np.float32]
 
 #: Standard deviation of a disc over its diameter.
 _DISC = 0.25
-#: Range of the search beyond the first and the last frame: diameter of the circle of confusion, px; without a camera
-#: in frames.
+#: Range of the search beyond the first and the last frame: diameter of the circle of confusion (px) with a camera,
+#: frames without one.
 BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
 #: Memory for the residuals, bytes, and limits of the number of levels.
 MOST_BYTES = 800e6
 LEAST_LEVELS, MOST_LEVELS = 16, 120
-#: Side of the square around a pixel at an end of the search in which pixels beyond all frames are flagged too, px. In
-#: the corners of a phone's stack 0.5 % of the map stays unflagged and wrong; with 9, 1.4 %.
-_DRAWN_ALONG = 13
-#: Side of the square that must determine a pixel's place, otherwise it counts as filled, px.
+#: Side of the square around a pixel at an end of the search in which pixels beyond all frames are flagged, px. In the
+#: corners of a phone's stack 0.5 % of the map is wrong without a flag; with 9, 1.4 %.
+_FLAGGED_AROUND = 13
+#: Side of the square that determines a pixel, px; otherwise the pixel is filled.
 _WINDOW = 9
 
 
@@ -91,7 +91,7 @@ class _Law:
 
     @staticmethod
     def of(frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack) -> _Law:
-        """Return the law of a camera, or the one that the frames show."""
+        """Return the law of a camera, or the law measured on the frames."""
         if camera is None:
             smalls = [frame.small for frame in frames.frames]
             growth = growth_of_blur(smalls, frames.usable, places, options)
@@ -123,7 +123,7 @@ class _Law:
         return np.asarray(np.maximum.reduce(list(circles)) / 2)
 
     def axis(self, pixels: int) -> DepthAxis:
-        """Lay levels over the span, on an axis whose unit is px^2 of the blur between the first and the last frame."""
+        """Return levels over the span; their unit is px^2 of the blur between the first and the last frame."""
         low, high = self.span
         widest = float(self.circles.max())
         gain = 2 * (self.kappa * widest) ** 2 * float(np.ptp(self.places))
@@ -133,14 +133,14 @@ class _Law:
 
 
 def camera_of(camera: Camera, frames: Frames, number: int) -> Camera:
-    """Return the camera focused as for one frame, at the resolution of the map."""
+    """Return the camera with the focus of one frame, at the resolution of the map."""
     distance, other = (float(frames.frames[n].focus_m or np.nan) for n in (number, number - 1 if number else 1))
     return replace(camera, focus_first_m=distance, focus_second_m=other).decimated(frames.factor)
 
 
 def estimate_jointly(
     frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack, progress: Progress
-) -> Found:
+) -> StackEstimate:
     """Return the place of best focus at every pixel, and the growth of the blur."""
     law = _Law.of(frames, places, camera, options)
     workers = count_workers(options.workers)
@@ -151,8 +151,8 @@ def estimate_jointly(
     power, file_noise = _noise_power(law, axis), _file_noise(frames, options)
     with Team(workers) as team:
         loops = choose_loops(options.engine, team)
-        both = replace(pairs[0], first=planes[0], second=planes[-1])
-        noise = measured_noise(residuals, power, both, file_noise, loops)
+        ends = replace(pairs[0], first=planes[0], second=planes[-1])
+        noise = measured_noise(residuals, power, ends, file_noise, loops)
         support = None if noise.is_arithmetic else _SharedByNeighbours(planes, law, axis, loops)
         volume = Volume(
             residuals,
@@ -167,27 +167,29 @@ def estimate_jointly(
             disagreement=True,
             loops=loops,
         )
-        found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
-    x, stderr = axis.u(found.z).astype(np.float32), found.stderr / np.float32(axis.gain)
+        field = solve(volume, lambda share: progress(0.3 + 0.7 * share))
+    x, stderr = axis.u(field.z).astype(np.float32), field.stderr / np.float32(axis.gain)
     nearest = np.argmin(np.abs(x[None] - places[:, None, None]), axis=0)
     guide = np.take_along_axis(np.stack(planes), nearest[None, None], axis=0)[0]
     reach = math.ceil(2 * float(law.radius(x).max()) + 1)
     x, stderr = settle_edges(x, stderr, np.asarray(guide), float(law.circles.max()), reach)
-    ends = axis.at_end(x)
-    near = cv2.dilate(ends.astype(np.uint8), np.ones((_DRAWN_ALONG, _DRAWN_ALONG), np.uint8)) > 0
-    ends |= near & ((x < places.min()) | (x > places.max()))
-    plain = filled(found.w, volume.axis.scale(found.z), _WINDOW)
+    at_limit = axis.at_end(x)
+    near = cv2.dilate(at_limit.astype(np.uint8), np.ones((_FLAGGED_AROUND, _FLAGGED_AROUND), np.uint8)) > 0
+    at_limit |= near & ((x < places.min()) | (x > places.max()))
+    plain = filled(field.w, volume.axis.scale(field.z), _WINDOW)
     plain = plain if support is None else rims(plain)
-    # A plain area, or an end beyond which nothing was compared: the value may be any of the search.
-    unknown = np.where(plain | ends, (law.span[1] - law.span[0]) / math.sqrt(12), 0)
+    # In plain areas and at the ends every value of the search is possible.
+    unknown = np.where(plain | at_limit, (law.span[1] - law.span[0]) / math.sqrt(12), 0)
     growth = float(law.circles[len(places) // 2]) * law.kappa
     by_law = growth_error(x, places, growth) if camera is None else 0.0
     error = np.sqrt(np.square(stderr) + np.square(unknown) + np.square(by_law))
-    return Found(x.astype(np.float64), error.astype(np.float64), plain, ends, noise.sensor[0] * pairs[0].unit, growth)
+    return StackEstimate(
+        x.astype(np.float64), error.astype(np.float64), plain, at_limit, noise.sensor[0] * pairs[0].unit, growth
+    )
 
 
 def _file_noise(frames: Frames, options: Stack) -> TaskNoise:
-    """Return the noise of the first and the last frame, as it is measured for pairs."""
+    """Return the noise of the first and the last frame, measured as for pairs."""
     if not frames.is_light and options.noise is None:
         return TaskNoise()
     ends, usable = (frames.frames[0], frames.frames[-1]), frames.usable
@@ -199,9 +201,9 @@ def _file_noise(frames: Frames, options: Stack) -> TaskNoise:
         good = usable if usable.any() else None
         one = two = estimate_file_noise(first, second, valid=good, channel_axis=-1, floor=floor)
     else:
-        given = options.noise if isinstance(options.noise, (tuple, list)) else (options.noise, options.noise)
-        as_noise([1.0 if isinstance(each, NoiseModel) else each for each in given])
-        models = [each if isinstance(each, NoiseModel) else NoiseModel(float(each)) for each in given]
+        values = options.noise if isinstance(options.noise, (tuple, list)) else (options.noise, options.noise)
+        as_noise([1.0 if isinstance(each, NoiseModel) else each for each in values])
+        models = [each if isinstance(each, NoiseModel) else NoiseModel(float(each)) for each in values]
         factor = frames.factor  # white noise is averaged
         one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
     deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
@@ -210,8 +212,8 @@ def _file_noise(frames: Frames, options: Stack) -> TaskNoise:
 
 def _prepared(frames: Frames) -> list[Planes]:
     smalls, usable = [frame.small for frame in frames.frames], frames.usable
-    some = [small[::2, ::2][usable[::2, ::2]] for small in (smalls[0], smalls[len(smalls) // 2], smalls[-1])]
-    limits = intensity_range([np.asarray(values, np.float64) for values in some])
+    samples = [small[::2, ::2][usable[::2, ::2]] for small in (smalls[0], smalls[len(smalls) // 2], smalls[-1])]
+    limits = intensity_range([np.asarray(values, np.float64) for values in samples])
     return [prepare(small, smalls[0], usable, limits) for small in smalls]
 
 
@@ -282,7 +284,7 @@ def _noise_power(law: _Law, axis: DepthAxis) -> NoisePower:
                 passed[k - 1, i, level] = (of_others * np.conj(blurs[i]) * root).ravel()
     both = sum(filters @ filters.conj().T for residual in passed for filters in residual)
     covariance = np.asarray(both).real.astype(np.float64) / (count - 1)
-    # Softened pixels repeat each other; the inflation of the evidence counts that already.
+    # 1 independent measurement: the correlation of softened pixels is in the correlation ratio of the solver.
     return NoisePower(covariance / 2, covariance / 2, 1.0)
 
 

@@ -1,8 +1,8 @@
 """The frames of a stack: aligned to one of them, with its exposure.
 
-Small copies of all frames stay in memory; a frame at full size is read again when it is needed. The middle frame stays
-as it is. From there outwards each frame is aligned to its neighbour, because focus breathing is small from frame to
-frame and large from end to end. A frame that does not fit is left out, and the notes name it.
+Small copies of all frames are in memory; a frame at full size is read again for each use. The middle frame is the
+reference. From there outwards each frame is aligned to its neighbour, because focus breathing is small between
+neighbours. Frames that cannot be aligned are left out and listed in the notes.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ class Frame:
     Attributes
     ----------
     number : int
-        Its place in the given list.
+        Index in the input list.
     small : (h, w, C) float32
         The frame at reduced size, aligned, with the common exposure.
     usable : (h, w) bool
-        Where the small copy has light that is not clipped.
+        Valid and unclipped pixels of the small copy.
     motion, exposure
-        What was undone, in px of the small copy; None for the frame that stays.
+        Registration, in px of the small copy, and exposure correction; None for the reference.
     focus_m : float or None
-        Its distance in focus, m; all frames have one or none has.
+        Distance in focus, m; None for all frames if one is unknown.
     position : int
-        Its place in the order of focus; frames that were left out count.
+        Index in the order of focus, including frames that were left out.
     rounding : NoiseModel or None
-        Least noise of its file, in the small copy.
+        Least noise of the file, in the small copy.
     form : PictureForm or None
-        How its file stores it.
+        Format of the file.
     inside : (h, w) bool or None
-        Where the small copy has light, clipped or not; None: everywhere.
+        Valid pixels of the small copy, clipped or not; None: all.
     """
 
     number: int
@@ -84,13 +84,13 @@ class Frames:
     ----------
     images : StackImages
     frames : tuple of Frame
-        In order of focus, those that fit.
+        Aligned frames in order of focus.
     shape : (int, int)
-        Of the images.
+        Rows and columns of the images.
     factor : int
         Decimation of the small copies.
     dropped : tuple of (int, str)
-        Which images were left out, and why.
+        Images that were left out, and the reasons.
     notes : tuple of str
     is_full : bool
         Whether the small copies are the frames at full size.
@@ -111,7 +111,7 @@ class Frames:
 
     @property
     def positions(self) -> AnyArray:
-        """Places of the frames in the order of focus."""
+        """Indices of the frames in the order of focus."""
         return np.array([frame.position for frame in self.frames])
 
     @property
@@ -126,13 +126,13 @@ class Frames:
 
     @property
     def form(self) -> PictureForm | None:
-        """Form of a picture made from the stack: that of the frame that stays."""
+        """Format of a picture made from the stack: that of the reference frame."""
         still = [frame for frame in self.frames if frame.motion is None and frame.exposure is None]
         return still[(len(still) - 1) // 2].form if still else None
 
     @property
     def usable(self) -> BoolArray:
-        """Where all small copies are usable."""
+        """Pixels that are usable in all small copies."""
         return np.asarray(np.logical_and.reduce([frame.usable for frame in self.frames]))
 
     @property
@@ -142,9 +142,9 @@ class Frames:
         return brightest if brightest > 1 or 0 < brightest < 1e-3 else 1.0
 
     def full(self, frame: Frame, *, fast: bool = False) -> tuple[AnyArray, BoolArray | None]:
-        """Return an aligned frame at full size, (H, W, C) float32, and where it has light (None: everywhere).
+        """Return an aligned frame at full size, (H, W, C) float32, and its valid mask (None: all).
 
-        ``fast`` moves it by a window of 8 x 8 pixels, enough for pictures.
+        ``fast`` resamples it with a window of 8 x 8 pixels, sufficient for pictures.
         """
         if self.is_full and fast:
             return frame.small, frame.inside
@@ -161,8 +161,8 @@ class Frames:
 
 def _moved_mask(mask: BoolArray | None, motion: Motion, shape: tuple[int, int]) -> BoolArray:
     """Return a mask (None: all True) after a motion."""
-    seen = motion.inside(shape)
-    return seen if mask is None else np.asarray(seen & ~motion.resample_map(~mask))
+    inside = motion.inside(shape)
+    return inside if mask is None else np.asarray(inside & ~motion.resample_map(~mask))
 
 
 def read_frames(images: StackImages, progress: Progress) -> Frames:
@@ -225,18 +225,18 @@ def frames_of_pair(images: Sequence[Source], preparing: Preparing, pair: Compara
 
 
 def frames_of_channel(frames: Frames, images: StackImages) -> Frames:
-    """Return the same frames of another channel: alignment and order are kept, exposures are not matched."""
+    """Return the frames of another channel with the same alignment and order, without exposure correction."""
     shape = images.read(frames.frames[0].number)[0].light.shape[:2]
     if shape != frames.shape:
         sizes = f"{shape[1]}x{shape[0]}, the stack {frames.shape[1]}x{frames.shape[0]}"
-        raise InputError(f"the other channel is {sizes}; give images of the same camera")
+        raise InputError(f"the other channel is {sizes}; pass images of the same camera")
     unmatched = tuple(replace(each, exposure=None) for each in frames.frames)
     return replace(frames, images=images, frames=unmatched, is_full=False)
 
 
-def _factor(wanted: int | str, shape: tuple[int, int]) -> int:
-    if not isinstance(wanted, str):
-        return wanted
+def _factor(decimation: int | str, shape: tuple[int, int]) -> int:
+    if not isinstance(decimation, str):
+        return decimation
     most = max(1, min(shape) // LEAST_SIDE)
     return min(most, math.ceil(math.sqrt(shape[0] * shape[1] / ENOUGH_PIXELS)))
 
@@ -257,17 +257,17 @@ def _in_order(
     frames: list[Frame], images: StackImages, order: list[int] | None = None
 ) -> tuple[list[Frame], list[str]]:
     """Return frames by distance in focus, near first, if all have one; otherwise in ``order`` or by their detail."""
-    known = {frame.focus_m for frame in frames} - {None}
+    distances = {frame.focus_m for frame in frames} - {None}
     if len(frames) == 2:
         ordered = frames
-    elif len(known) == len(frames):
+    elif len(distances) == len(frames):
         ordered = sorted(frames, key=lambda frame: frame.focus_m or 0.0)
     else:
         ordered = [replace(frame, focus_m=None) for frame in frames]
         if not images.in_order:
             greys = (np.sqrt(np.maximum(frame.small.mean(axis=2), 0)) for frame in frames)
             ordered = [ordered[number] for number in order or focus_order(list(greys))]
-    ordered = [replace(frame, position=place) for place, frame in enumerate(ordered)]
+    ordered = [replace(frame, position=position) for position, frame in enumerate(ordered)]
     numbers = [frame.number for frame in ordered]
     if numbers == sorted(numbers):
         return ordered, []
@@ -278,19 +278,19 @@ def _in_order(
 
 
 def _aligned(frames: list[Frame], preparing: Preparing, progress: Progress) -> list[Frame]:
-    """Return the frames that fit, aligned to the middle one or, if that does not fit, to one beside it."""
-    still = [place for place, frame in enumerate(frames) if frame.motion is None]  # all, unless motions are given
-    middle, best = still[(len(still) - 1) // 2], list[Frame]()  # of two, the first: their map lies on it
-    for start in (middle, middle + 1, middle - 1) if len(still) > 2 else (middle,):
+    """Return the frames that can be aligned to the middle one or, if these are few, to one beside it."""
+    references = [number for number, frame in enumerate(frames) if frame.motion is None]  # all, without given motions
+    middle, best = references[(len(references) - 1) // 2], list[Frame]()  # the first of two
+    for start in (middle, middle + 1, middle - 1) if len(references) > 2 else (middle,):
         placed = {start: frames[start]}
-        for way in (range(start - 1, -1, -1), range(start + 1, len(frames))):
+        for outwards in (range(start - 1, -1, -1), range(start + 1, len(frames))):
             neighbour = frames[start]
-            for place in way:
-                with suppress(AlignmentError):  # the next one is aligned to the last that did fit
-                    neighbour = placed[place] = _aligned_to(neighbour, frames[place], preparing)
+            for position in outwards:
+                with suppress(AlignmentError):  # the next frame is aligned to the last aligned one
+                    neighbour = placed[position] = _aligned_to(neighbour, frames[position], preparing)
                 progress(len(placed) / len(frames))
         if len(placed) > len(best):
-            best = [placed[place] for place in sorted(placed)]
+            best = [placed[position] for position in sorted(placed)]
         if 2 * len(best) > len(frames):
             break
     return best

@@ -1,4 +1,4 @@
-"""The images of a stack as they are given: their arguments checked, each read as light when it is needed."""
+"""The input images of a stack and their options; each image is read as light on demand."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["StackImages", "stack_images"]
 
 Images = Sequence[Source] | PlaneStack | ArrayLike | PathLike
 
-#: Larger light counts as missing: its square overflows in single precision.
+#: Largest valid light; the square of larger values overflows in single precision.
 _LARGEST = 1e18
 
 
 @dataclass(frozen=True, eq=False)
 class StackImages:
-    """The images of a stack with all that is known of them before they are read.
+    """The images of a stack with their options.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class StackImages:
     focus_m : list of float or None
         Distance in focus of each image, m.
     in_order : bool
-        Whether the images are in order of focus, whatever their detail looks like.
+        Whether the images are in order of focus.
     step_um, pixel_um : float or None
         Distance between two frames and side of a pixel, micrometres.
     valid, clipped : (H, W) or (N, H, W) bool arrays, or None
@@ -62,7 +62,7 @@ class StackImages:
         return len(self.sources)
 
     def name(self, number: int) -> str:
-        """Return the name of an image in messages: its file, or its place in the list."""
+        """Return the name of an image in messages: its file, or its index in the list."""
         source = self.sources[number]
         if isinstance(source, Plane):
             return source.name
@@ -74,30 +74,30 @@ class StackImages:
         return tuple(self.name(number) for number in range(len(self)))
 
     def read(self, number: int) -> tuple[Photograph, BoolArray | None]:
-        """Read an image as light, (H, W, C) float32, zero where it is not usable; return where it is (None: all)."""
+        """Return an image as light, (H, W, C) float32, zero at invalid pixels, and its valid mask (None: all)."""
         source, preparing, usable = self.sources[number], self.preparing, None
         if isinstance(source, (str, os.PathLike)):
-            found = read_photograph(source, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
+            photograph = read_photograph(source, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
         else:
             stored, usable = stored_array(source, self.name(number), self.channel_axis)
-            found = photograph_of(stored, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
-        light, clipped = np.atleast_3d(found.light), found.clipped
+            photograph = photograph_of(stored, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
+        light, clipped = np.atleast_3d(photograph.light), photograph.clipped
         if not (light.min() > -_LARGEST and light.max() < _LARGEST):
             finite = (np.abs(light) < _LARGEST).all(axis=2)
             usable = finite if usable is None else usable & finite
         for kind in ("valid", "clipped"):
-            given = getattr(self, kind)
-            mask = given if given is None or given.ndim == 2 else given[number]
+            masks = getattr(self, kind)
+            mask = masks if masks is None or masks.ndim == 2 else masks[number]
             if mask is not None and mask.shape != light.shape[:2]:
                 shapes = f"{mask.shape}; {self.name(number)} has {light.shape[:2]}"
-                raise InputError(f"{kind} has shape {shapes}, pass one mask of it, or one for each")
+                raise InputError(f"{kind} has shape {shapes}, pass one mask of this shape, or one for each image")
             if mask is not None and kind == "valid":
                 usable = mask if usable is None else usable & mask
             elif mask is not None:
                 clipped = clipped | mask
         if usable is not None:
             light = np.where(usable[:, :, None], light, np.float32(0))
-        return replace(found, light=light, clipped=clipped), usable
+        return replace(photograph, light=light, clipped=clipped), usable
 
 
 def stack_images(
@@ -153,14 +153,14 @@ def _distances(focus_m: Sequence[float] | None, count: int) -> list[float] | Non
     if len(values) != count:
         raise InputError(f"focus_m has {len(values)} distances for {count} images; give one for each")
     if len(set(values)) < count:
-        raise InputError("focus_m holds a distance twice; images in focus at one distance are no stack, leave one out")
+        raise InputError("focus_m contains a distance twice; leave out one of these images")
     return values
 
 
-def _masks(name: str, given: Any, count: int) -> AnyArray | None:
-    if given is None:
+def _masks(name: str, value: Any, count: int) -> AnyArray | None:
+    if value is None:
         return None
-    masks = np.asarray(given)
+    masks = np.asarray(value)
     if masks.dtype != bool or masks.ndim not in (2, 3):
         raise InputError(f"{name} must be a bool array (H, W) or (N, H, W), got {masks.dtype} {masks.shape}")
     if masks.ndim == 3 and len(masks) != count:

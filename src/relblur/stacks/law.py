@@ -21,28 +21,28 @@ from ..blur.estimate import estimate_blur
 
 __all__ = ["growth_error", "growth_of_blur"]
 
-#: Largest blur that is used, as a fraction of the largest blur of the search.
+#: Largest blur of the measurement, as a fraction of the largest blur of the search.
 _INSIDE = 0.9
-#: Least number of pixels.
+#: Least number of pixels of the measurement.
 _LEAST_PIXELS = 100
-#: Relative standard error of the growth: sigma of a real lens is not exactly proportional to the distance from focus.
-#: Chosen on made stacks of three frames of a plane, whose growth comes out 3 % too large.
+#: Relative standard error of the growth: sigma of a lens is not exactly proportional to the distance from focus.
+#: Chosen on computed stacks of three frames of a plane, whose growth is measured 3 % too large.
 _LAW_ERROR = 0.03
-#: Additional relative error, times the squared growth in px a frame: blur below a third of a pixel depends on sampling.
+#: Additional relative error, times the squared growth (px a frame), because small blur depends on the sampling.
 _SAMPLING_ERROR = 0.04
 
 
 def growth_of_blur(frames: Sequence[AnyArray], usable: BoolArray, places: FloatArray, options: Stack) -> float:
     """Return ``k`` in px per unit of the places, from aligned (H, W, C) frames; NaN if they do not determine it."""
-    ratios, known = [], []
+    ratios, reliable = [], []
     for (one, two), (x_one, x_two) in zip(pairwise(frames), pairwise(places), strict=True):
         blur = estimate_blur(one, two, valid=usable, channel_axis=-1, workers=options.workers, engine=options.engine)
         s = blur.variance_difference
         with np.errstate(invalid="ignore"):
-            known.append((blur.flags == 0) & (np.abs(s) < (_INSIDE * MAX_SIGMA) ** 2))
+            reliable.append((blur.flags == 0) & (np.abs(s) < (_INSIDE * MAX_SIGMA) ** 2))
         ratios.append(s / (x_one - x_two))
     squares = [
-        ((ratios[i] - ratios[i + 1]) / (places[i + 2] - places[i]))[known[i] & known[i + 1]]
+        ((ratios[i] - ratios[i + 1]) / (places[i + 2] - places[i]))[reliable[i] & reliable[i + 1]]
         for i in range(len(ratios) - 1)
     ]
     square = np.concatenate(squares)
@@ -51,7 +51,7 @@ def growth_of_blur(frames: Sequence[AnyArray], usable: BoolArray, places: FloatA
 
 
 def growth_error(place: AnyArray, places: FloatArray, growth: float) -> FloatArray:
-    """Return the standard error of places between frames that comes from the error of the growth.
+    """Return the standard error of places between frames due to the error of the growth.
 
     Two frames around a place give ``x - (x_i + x_j) / 2 = s / (2 k^2 (x_i - x_j))``.
     """

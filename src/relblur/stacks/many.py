@@ -1,14 +1,14 @@
 """Many frames in small steps: the place about which the frames are symmetric.
 
-At equal distances in front of and behind its best focus ``x`` a point is blurred alike, whatever the shape and growth
-of the blur. So the differences of frames at ``x + d`` and ``x - d`` vanish at every pixel; frames between frames are
-interpolated. The differences are split into bands after that, so that slopes do no harm. The residuals ``e`` of all
-distances and bands have a covariance, which is measured at the present map. Their derivative by ``x`` is taken from
-frames smoothed along the stack, which have less noise, up to a measured factor. Gauss-Newton steps move every pixel
-from the frame with the most detail to the balance of ``e' covariance^-1 de/dx`` and the prior (:mod:`.plate`).
+A point has the same blur at equal distances in front of and behind its best focus ``x``, for any shape and growth of
+the blur. So the difference of the frames at ``x + d`` and ``x - d`` is zero at every pixel. Frames are interpolated
+along the stack. The differences are then split into bands, which removes slow differences. The covariance of the
+residuals ``e`` of all distances and bands is measured at the present map. Their derivative by ``x`` is computed from
+frames smoothed along the stack, which have less noise, and multiplied by a measured factor. Gauss-Newton steps with the
+score ``e' covariance^-1 de/dx`` and the prior (:mod:`.plate`) start at the frame with the most detail.
 
-Noise in the derivative makes the information ``de/dx' covariance^-1 de/dx`` too large. The excess is measured: the map
-is moved up and down by a smooth pattern, and the score follows.
+Noise in the derivative makes the information ``de/dx' covariance^-1 de/dx`` too large. The factor is measured from the
+change of the score for changes of the map by a smooth pattern.
 
 Memory: eight bytes a pixel for each frame, and 360 for the residuals.
 """
@@ -35,7 +35,7 @@ from .few import camera_of
 from .frames import Frames
 from .law import growth_of_blur
 from .plate import LAST_ORDER, ORDER, Smoothness, fit_smoothness, posterior_variance, prior_step
-from .stack_map import Found
+from .stack_map import StackEstimate
 
 __all__ = ["estimate_by_symmetry", "most_symmetric"]
 
@@ -46,49 +46,49 @@ Bools = NDArray[np.bool_]
 BANDS = (0.6, 0.85, 1.2, 1.7, 2.4)
 #: Distances from the place of best focus at which frames are compared, steps. Six or twelve change little.
 DISTANCES = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
-#: Least fraction of the map with frames on both sides at a distance that is used.
+#: Least fraction of pixels with frames on both sides at a distance.
 _LEAST_SHARE = 0.1
-#: Frames over which the derivative along the stack is smoothed (standard deviation): a share of their number, at most
-#: so many. From 2 to 3 the error on the generated stacks is the same, at 1 it is 10 % larger.
+#: Standard deviation of the smoothing along the stack: fraction of the number of frames, and largest (frames). From 2
+#: to 3 the error on the generated stacks is the same, at 1 it is 10 % larger.
 _SMOOTH, _MOST_SMOOTH = 1 / 12, 3.0
-#: Height of the pattern by which the information is checked, steps, and the round in which it is.
+#: Amplitude of the pattern that measures the information (steps), and the round of the measurement.
 _MOVED, _CHECKED = 0.1, 2
-#: Bend at which the surface breaks, steps per px^3, in the last round per px^4: a jump of a step is 2 to 3 of either.
+#: Bend that is a jump, steps per px^3, in the last round per px^4; a jump by one step has a bend of 2 to 3.
 BREAKS = 0.5
 ROUNDS = 6
-#: Largest move of one round, steps.
+#: Largest change of the map in a round, steps.
 _MOST = 0.5
-#: Width of the window of the first look, px, and the least ratio of its best frame to the middle one.
-_LOOK, _PROMINENT = 2.75, 2.0
+#: Width of the window of the detail energy (px), and the least ratio of the largest energy to the median of the frames.
+_DETAIL_WIDTH, _PROMINENT = 2.75, 2.0
 #: Width of the window of the local size of residuals, px, and the rounding error added to its square (mean 1).
 _LOCAL, _ROUNDED = 4.0, 0.01
-#: Fraction of a residual's variance that is independent of all others: the error of interpolation between frames. At
-#: 0.0001 the map of a coarse stack is wavy; from 0.1 to 1 the generated stacks do not change.
+#: Fraction of a residual's variance that is independent of all others, from interpolation between frames. At 0.0001 the
+#: map of a coarse stack is wavy; from 0.1 to 1 the generated stacks do not change.
 _RIDGE = 0.2
-#: Numbers that are combined at a time.
+#: Number of pixels of a block, and of the sample of the covariance.
 _PART = 1 << 16
-#: Least standard error, steps: interpolation between frames. Of fewer frames than these blur grows too fast for it.
+#: Least standard error (steps) of stacks, of those with few frames, and the number of frames that is not few.
 _LEAST_STDERR, _COARSE_STDERR, _COARSE = 0.01, 0.06, 8
 #: Standard error of interpolation, steps, at a growth of 1 px a step; it grows with the third power of the growth.
 #: Errors on white noise are 0.12 (RMS over the places) at 1 px, 0.02 at 0.6 px.
 _BETWEEN = 0.1
-#: Side of the patch in the middle that determines the growth of the blur, px.
+#: Side of the patch in the middle on which the growth of the blur is measured, px.
 _PATCH = 360
-#: Side of the square that must determine a pixel's place to a step, otherwise it counts as filled, px.
+#: Side of the square that determines a pixel to one step, px; otherwise the pixel is filled.
 _WINDOW = 9
-#: A pixel this far from the mean around it is beside a jump, steps.
+#: Least difference of a pixel beside a jump from the mean around it, steps.
 _JUMP = 0.3
 
 
 def estimate_by_symmetry(
     frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack, progress: Progress
-) -> Found:
+) -> StackEstimate:
     """Return the place of best focus at every pixel, and the growth of the blur."""
     smalls, forward = [frame.small for frame in frames.frames], 1 if places[-1] > places[0] else -1
     greys = [np.sqrt(np.maximum(small.mean(axis=2), 0)) for small in smalls[::forward]]
     with Team(count_workers(options.workers)) as team:
         loops = choose_loops(options.engine, team)
-        found = most_symmetric(greys, frames.usable, places[::forward], loops, lambda share: progress(0.9 * share))
+        estimate = most_symmetric(greys, frames.usable, places[::forward], loops, lambda share: progress(0.9 * share))
     middle, apart = len(smalls) // 2, 2 * max(1, len(smalls) // 10)
     if camera is None:
         three = [max(middle - apart, 0), middle, min(middle + apart, len(smalls) - 1)]
@@ -99,12 +99,12 @@ def estimate_by_symmetry(
         growth = float(camera_of(camera, frames, middle).blur_constants_px_m[0])
     step = float(np.ptp(places)) / (len(places) - 1)
     between = step * _BETWEEN * (growth * step) ** 3 if growth == growth else 0.0
-    return found._replace(stderr=np.hypot(found.stderr, between), growth=growth)
+    return estimate._replace(stderr=np.hypot(estimate.stderr, between), growth=growth)
 
 
 @dataclass(frozen=True)
 class _Frames:
-    """Frames (N, H, W) at increasing places, and their smoothed derivative along the stack; both are read in between.
+    """Frames (N, H, W) at increasing places, and their smoothed derivative along the stack, for interpolation.
 
     The first and the last frame are repeated.
     """
@@ -144,7 +144,7 @@ class _Frames:
 
 def most_symmetric(
     greys: Sequence[Array], usable: Bools, places: NDArray[np.float64], loops: Loops, progress: Progress
-) -> Found:
+) -> StackEstimate:
     """Return the place of best focus at every pixel from aligned grey (H, W) frames whose places increase."""
     volume = _Frames.of(greys, usable, places, loops)
     step = volume.step
@@ -158,9 +158,9 @@ def most_symmetric(
         if number == _CHECKED:
             moved = _pattern(x.shape, smoothness.finest(information)) * np.float32(_MOVED * step)
             up, down = (_Residuals.at(volume, x + m).evidence(weighting)[0] for m in (moved, -moved))
-            follows = float(((up - down) * moved).sum() / 2)
-            share = np.float32(np.clip(follows / max(float((information * moved**2).sum()), 1e-20), 0.1, 1))
-        # The last step's prior is harder to solve: where it is not, that of the others serves.
+            change = float(((up - down) * moved).sum() / 2)
+            share = np.float32(np.clip(change / max(float((information * moved**2).sum()), 1e-20), 0.1, 1))
+        # If the system of the last round does not converge, that of the others is solved.
         for order in (LAST_ORDER, ORDER) if number == ROUNDS - 1 else (ORDER,):
             smoothness = fit_smoothness(x, score, information * share, order)
             inflation = np.float32(smoothness.inflation)
@@ -170,35 +170,35 @@ def most_symmetric(
                 break
         x = np.clip(x + np.clip(move, -_MOST * step, _MOST * step), places[0], places[-1]).astype(np.float32)
         progress(0.2 + 0.8 * (number + 1) / ROUNDS)
-    unknown, steps = np.float32(np.ptp(places) ** 2 / 12), np.full_like(x, step)
-    known = held * _shared(volume, x)
-    variance = posterior_variance(_blurred(held, 4.0), smoothness) + plain_variance(known, steps, unknown)
+    range_variance, steps = np.float32(np.ptp(places) ** 2 / 12), np.full_like(x, step)
+    supported = held * _support(volume, x)
+    variance = posterior_variance(_blurred(held, 4.0), smoothness) + plain_variance(supported, steps, range_variance)
     least = _COARSE_STDERR if len(greys) < _COARSE else _LEAST_STDERR
-    variance = np.minimum(variance, unknown) + _at_jumps(x, step) + np.float32((least * step) ** 2)
+    variance = np.minimum(variance, range_variance) + _at_jumps(x, step) + np.float32((least * step) ** 2)
     margin = 0.02 * step
     ends = np.asarray((x <= places[0] + margin) | (x >= places[-1] - margin))
     noise = float(np.median(np.abs(_bands(volume.frames[0])[0])) / 0.6745)
-    plain = rims(filled(known, steps, _WINDOW))
-    return Found(x.astype(np.float64), np.sqrt(variance).astype(np.float64), plain, ends, noise, float("nan"))
+    plain = rims(filled(supported, steps, _WINDOW))
+    return StackEstimate(x.astype(np.float64), np.sqrt(variance).astype(np.float64), plain, ends, noise, float("nan"))
 
 
 def _most_detail(greys: Sequence[Array], volume: _Frames) -> Array:
-    """Return the place of the largest Laplacian energy, by a parabola of its logarithm; unsure pixels are filled."""
+    """Return the place of the largest Laplacian energy, by a parabola of its logarithm; uncertain pixels are filled."""
     energy = np.stack([_log_energy(grey) for grey in greys])
     best = np.clip(energy.argmax(axis=0), 1, len(greys) - 2)
     before, peak, after = (np.take_along_axis(energy, (best + o)[None], axis=0)[0] for o in (-1, 0, 1))
     bend = np.minimum(before - 2 * peak + after, np.float32(-1e-6))
     index = best + np.clip((before - after) / (2 * bend), -1, 1)
-    sure = (peak - np.median(energy, axis=0) > np.float32(np.log(_PROMINENT))) & volume.usable
+    certain = (peak - np.median(energy, axis=0) > np.float32(np.log(_PROMINENT))) & volume.usable
     start = np.interp(index, np.arange(len(greys)), volume.places).astype(np.float32)
-    if sure.all() or not sure.any():
+    if certain.all() or not certain.any():
         return start
-    return np.where(sure, start, _blurred(without_gaps(start, sure).astype(np.float32), 6.0))
+    return np.where(certain, start, _blurred(without_gaps(start, certain).astype(np.float32), 6.0))
 
 
 def _log_energy(grey: Array) -> Array:
     fine = cv2.Laplacian(np.asarray(grey, np.float32), cv2.CV_32F, borderType=cv2.BORDER_REFLECT)
-    return np.log(_blurred(fine * fine, _LOOK) + np.float32(1e-12))
+    return np.log(_blurred(fine * fine, _DETAIL_WIDTH) + np.float32(1e-12))
 
 
 def _blurred(image: Array, width: float) -> Array:
@@ -220,10 +220,10 @@ def _pattern(shape: tuple[int, ...], width: float) -> Array:
     return np.asarray(smooth / smooth.std())
 
 
-def _shared(volume: _Frames, x: Array) -> Array:
-    """Return the share of the texture around each pixel that two frames at its place show, not noise of one of them.
+def _support(volume: _Frames, x: Array) -> Array:
+    """Return the share of the texture around each pixel that is common to the two frames nearest to its place.
 
-    The frames are the two nearest to the place, one with an even number and one with an odd one.
+    One of these frames has an even number, the other an odd one.
     """
     index, count = volume.index(x), len(volume.places)
 
@@ -237,7 +237,7 @@ def _shared(volume: _Frames, x: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Residuals:
-    """Residuals and their derivatives, (distances times bands, H, W), and where each distance has both sides."""
+    """Residuals and their derivatives, (distances times bands, H, W), and the pixels with both frames of a distance."""
 
     error: Array
     slope: Array
@@ -245,7 +245,7 @@ class _Residuals:
 
     @staticmethod
     def at(volume: _Frames, x: Array) -> _Residuals:
-        """Compare the frames on either side of ``x`` at each distance that enough pixels have."""
+        """Return the residuals at ``x``, for the distances at which enough pixels have both frames."""
         errors: list[Array] = []
         derivatives: list[Array] = []
         sides: list[Bools] = []
@@ -266,7 +266,8 @@ class _Residuals:
     def weighting(self) -> tuple[Array, Array]:
         """Return the local size of the residuals (mean 1), and the matrix that makes them white.
 
-        The noise of files grows with detail. The matrix is a triangle: farther frames need nearer ones only.
+        The noise of files grows with detail. The matrix is lower triangular, so that distances can be left out at its
+        end.
         """
         total, weight = np.zeros_like(self.error[0]), np.zeros_like(self.error[0])
         for number, error in enumerate(self.error):
@@ -300,7 +301,7 @@ class _Residuals:
 
 
 def _at_jumps(x: Array, step: float) -> Array:
-    """Return the variance of pixels that may lie on the other side of a jump, 3 px around it."""
+    """Return the variance of pixels that may be on the other side of a jump, within 3 px of it."""
     away = np.abs(x - cv2.blur(x, (7, 7), borderType=cv2.BORDER_REFLECT))
     jumps = np.where(away > np.float32(_JUMP * step), np.square(away), 0)
     return np.asarray(cv2.dilate(jumps.astype(np.float32), np.ones((5, 5), np.uint8)))

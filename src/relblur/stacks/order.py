@@ -1,9 +1,9 @@
 """The order of focus of the frames of a stack.
 
-Two frames next to each other in focus have their detail at the same places. The distance between the logarithms of
-the detail energy, on a coarse grid, grows with the difference in focus. The order is the shortest path through all
-frames. The given order is kept if it is plausible: frames in front of and behind a single plane look alike, and the
-shortest path would alternate between them.
+Frames of similar focus have their detail at the same pixels. The distance between the logarithms of the detail energy,
+on a coarse grid, grows with the difference in focus. The order is the shortest path through all frames. A plausible
+input order is kept, because frames in front of and behind a single plane are similar, and the shortest path would
+alternate between them.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from ..filters.sharpness import detail_energy
 
 __all__ = ["focus_order"]
 
-#: The given order is kept if the next frame but one differs less than the next at no more than this fraction of the
-#: frames, or at two of them: the frames around a single plane. In a random order it is a third.
+#: Largest fraction and number of frames that are more similar to the next frame but one than to the next, for a
+#: plausible order. Two are the frames around a single plane. In a random order the fraction is a third.
 CONTRADICTED, AROUND_A_PLANE = 0.2, 2
 #: Side of the cells, px of the frames.
 _CELL = 8
 
 
 def focus_order(frames: Sequence[AnyArray]) -> list[int]:
-    """Return the order of focus of grey (H, W) frames; the given one unless another is clearly better."""
-    given = list(range(len(frames)))
+    """Return the order of focus of grey (H, W) frames; the input order unless another is clearly better."""
+    same = list(range(len(frames)))
     if len(frames) < 3:
-        return given
+        return same
     patterns = np.stack([_pattern(frame) for frame in frames])
-    # Mean squares: one long step costs more than many short ones.
+    # Mean squares, so that one long step costs more than many short ones.
     apart = np.square(patterns[:, None] - patterns[None]).mean(axis=2)
     near, far = np.diagonal(apart, 1), np.diagonal(apart, 2)
     contradicted = np.concatenate([near[:-1] >= far, near[1:] >= far])
     if contradicted.sum() <= max(CONTRADICTED * contradicted.size, AROUND_A_PLANE):
-        return given
-    paths = [_shortened(_greedy(apart, start), apart) for start in given]
-    best = min([given, *paths], key=lambda path: _length(path, apart))
+        return same
+    paths = [_shortened(_greedy(apart, start), apart) for start in same]
+    best = min([same, *paths], key=lambda path: _length(path, apart))
     return best if best[0] < best[-1] else best[::-1]
 
 
@@ -51,11 +51,11 @@ def _pattern(frame: AnyArray) -> FloatArray:
 
 
 def _greedy(apart: FloatArray, start: int) -> list[int]:
-    """Return the path that always goes to the nearest frame that is left."""
-    path, left = [start], set(range(len(apart))) - {start}
-    while left:
-        path.append(min(left, key=lambda each: apart[path[-1], each]))
-        left.remove(path[-1])
+    """Return the path on which each frame is the nearest of the remaining ones."""
+    path, remaining = [start], set(range(len(apart))) - {start}
+    while remaining:
+        path.append(min(remaining, key=lambda each: apart[path[-1], each]))
+        remaining.remove(path[-1])
     return path
 
 

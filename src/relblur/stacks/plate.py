@@ -1,13 +1,13 @@
-"""The prior of a map from many frames: a smooth surface that may break, as smooth as the data show.
+"""The prior of a map from many frames: a smooth surface with jumps, of measured smoothness.
 
-    cost = 1/2 information (x - y)^2 / inflation + 1/2 stiffness |d bend x|^2,
+    cost = 1/2 information (x - y)^2 / inflation + 1/2 stiffness |bend x|^2,
 
-``y`` being the measurement of each pixel. Both numbers come from the map. The power spectrum of ``y`` is that of the
-surface, ``1 / (stiffness q^order)`` with the eigenvalue ``q`` of the Laplacian, and that of white noise,
-``inflation / information``; Whittle's likelihood fits them. A Hann window over the Laplacian of ``y`` removes trends
-and borders. The standard error is that of such a surface on springs,
-``variance = stiffness^(-1/n) information^(1/n - 1) / (4 n sin(pi / n))`` with the order ``n``. The bend is the gradient
-of the Laplacian (order 3), with which a rough start is solved safely, or the Laplacian of the Laplacian (order 4).
+where ``y`` is the measurement of each pixel. Stiffness and inflation are measured on the map. The power spectrum of
+``y`` is the sum of that of the surface, ``1 / (stiffness q^order)`` with the eigenvalue ``q`` of the Laplacian, and
+that of white noise, ``inflation / information``. They are fitted by Whittle's likelihood. A Hann window over the
+Laplacian of ``y`` removes trends and borders. The variance of the posterior is
+``stiffness^(-1/n) information^(1/n - 1) / (4 n sin(pi / n))`` with the order ``n``. The bend is the gradient of the
+Laplacian (order 3), which converges from a rough start, or the Laplacian of the Laplacian (order 4).
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ __all__ = ["LAST_ORDER", "ORDER", "Smoothness", "Surface", "fit_smoothness", "po
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-#: Power of the Laplacian's eigenvalue in the prior: in all steps but the last, and in the last. Errors of the generated
-#: stacks, frames: order 2 0.08, 0.046, 0.069; order 3 0.058, 0.023, 0.039; order 4 at the end 0.053, 0.018, 0.035.
+#: Exponent of the Laplacian's eigenvalue in the prior, in all rounds but the last, and in the last. Errors of a
+#: generated stack: 0.08 frames for order 2, 0.058 for 3, 0.053 for 3 and 4.
 ORDER, LAST_ORDER = 3, 4
-#: Wavelengths of the fit: from this many px, up to this share of the map's shorter side.
+#: Wavelengths of the fit: shortest (px), and longest as a fraction of the map's shorter side.
 SHORTEST_PX, LONGEST = 10.0, 1 / 3
-#: Least information of a pixel that takes part in the fit, share of the median.
+#: Lower limit of the information of a pixel in the fit, as a fraction of the median.
 _LEAST = 0.3
-#: Stiffest surface: details of this width are still followed, px.
+#: Width of the finest detail of the stiffest surface, px.
 _WIDEST = 8.0
-#: Smallest power: its logarithm is finite.
+#: Smallest power with a finite logarithm.
 _TINY = 1e-300
-#: Most steps of the solver, by the order, and the share of the squared residual at which it ends.
+#: Most steps of the solver, by the order, and the relative squared residual at which it ends.
 _SOLVER_STEPS = {ORDER: 60, LAST_ORDER: 1000}
 _SOLVED = 1e-5
-#: Information of the uniform surface that conditions the solver, over the mean: of 1, 3, 10 and 30 the fastest.
+#: Uniform information of the preconditioner over the mean information: of 1, 3, 10 and 30 the fastest.
 _CONDITIONED = {ORDER: 1.0, LAST_ORDER: 10.0}
 
 
 @dataclass(frozen=True)
 class Smoothness:
-    """Stiffness and order of the surface, and the factor by which the evidence is too large."""
+    """Stiffness and order of the surface, and the factor by which the information is too large."""
 
     stiffness: float
     inflation: float
     order: int = ORDER
 
     def finest(self, information: Array) -> float:
-        """Return the width of the finest detail that the surface can follow, px."""
+        """Return the width of the finest detail of the surface, px."""
         level = max(float(np.median(information)), 1e-12) / self.inflation
         return float(np.clip((self.stiffness / level) ** (1 / (2 * self.order)), 1, _WIDEST))
 
@@ -69,13 +69,13 @@ def fit_smoothness(x: Array, score: Array, information: Array, order: int) -> Sm
     q, power, count = _spectrum((x - score / around).astype(np.float64))
 
     def cost(logs: Doubles) -> float:
-        surface, noise = (math.exp(min(log, 300)) for log in (-logs[0], logs[1]))  # a search may run away
+        surface, noise = (math.exp(min(log, 300)) for log in (-logs[0], logs[1]))  # no overflow
         model = q ** (2 - order) * surface + q**2 * noise / level + _TINY
         return float((count * (np.log(model) + power / model)).sum())
 
     start = [-math.log(max(power[0] * q[0] ** (order - 2), 1e-30)), math.log(max(power[-1] / q[-1] ** 2 * level, 1e-6))]
-    found = optimize.minimize(cost, start, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
-    stiffness, inflation = (float(each) for each in np.exp(np.clip(found.x, -30, 30)))
+    fit = optimize.minimize(cost, start, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
+    stiffness, inflation = (float(each) for each in np.exp(np.clip(fit.x, -30, 30)))
     return Smoothness(min(stiffness, level / inflation * _WIDEST ** (2 * order)), inflation, order)
 
 
@@ -101,7 +101,7 @@ def _eigenvalues(rows: AnyArray, columns: AnyArray) -> Doubles:
 
 
 def posterior_variance(information: Array, surface: Smoothness) -> Array:
-    """Return the variance that information (without inflation) and prior leave."""
+    """Return the posterior variance from the information, divided by the inflation, and the prior."""
     n = surface.order
     factor = surface.stiffness ** (-1 / n) / (4 * n * math.sin(math.pi / n))
     return np.asarray(factor * np.maximum(information, np.float32(1e-12)) ** np.float32(1 / n - 1), np.float32)
@@ -110,18 +110,18 @@ def posterior_variance(information: Array, surface: Smoothness) -> Array:
 def prior_step(x: Array, score: Array, information: Array, smoothness: Smoothness, breaks: float) -> tuple[Array, bool]:
     """Return the Gauss-Newton step of evidence and prior by conjugate gradients, and whether they converged.
 
-    ``breaks`` is the bend at which the surface breaks.
+    ``breaks`` is the bend of a jump.
     """
-    start, pull, holds = (values.astype(np.float64) for values in (x, score, information))
+    start, pull, weight = (values.astype(np.float64) for values in (x, score, information))
     surface = Surface(start, smoothness, breaks)
     rows, columns = (np.pi * np.arange(n) / n for n in x.shape)
     stiff = smoothness.stiffness * _eigenvalues(rows, columns) ** smoothness.order
-    uniform = 1 / (_CONDITIONED[smoothness.order] * max(float(holds.mean()), 1e-12) + stiff)
+    uniform = 1 / (_CONDITIONED[smoothness.order] * max(float(weight.mean()), 1e-12) + stiff)
     unit = float(uniform.max())
     uniform = (uniform / unit).astype(np.float32)
 
     def condition(image: Doubles) -> Doubles:
-        """Apply the inverse of the uniform surface; single precision is enough for a preconditioner."""
+        """Apply the inverse for uniform information, in single precision."""
         largest = float(np.abs(image).max()) or 1.0
         waves = fft.dctn((image / largest).astype(np.float32), norm="ortho", overwrite_x=True)
         waves *= uniform
@@ -135,7 +135,7 @@ def prior_step(x: Array, score: Array, information: Array, smoothness: Smoothnes
         if power <= _SOLVED * first or power <= 0:
             break
         applied = surface.apply(ahead)
-        applied += holds * ahead
+        applied += weight * ahead
         length = power / max(_dot(ahead, applied), 1e-30)
         cv2.scaleAdd(ahead, length, step, dst=step)
         cv2.scaleAdd(applied, -length, residual, dst=residual)
@@ -150,16 +150,16 @@ def _dot(one: Doubles, two: Doubles) -> float:
 
 
 class Surface:
-    """The prior's quadratic form, weakened where the surface bends sharply; borders are free."""
+    """The quadratic form of the prior, with less weight at jumps and no constraint at borders."""
 
     def __init__(self, x: Doubles, smoothness: Smoothness, breaks: float) -> None:
         self._third = smoothness.order == ORDER
         inside, within = np.zeros_like(x), np.zeros_like(x)
         inside[1:-1, 1:-1], within[2:-2, 2:-2] = 1, 1
-        there = (inside[:, 1:] * inside[:, :-1], inside[1:] * inside[:-1]) if self._third else (within,)
-        self._holds = [
-            smoothness.stiffness * known / (1 + np.square(bend / breaks))
-            for known, bend in zip(there, self._bends(x), strict=True)
+        masks = (inside[:, 1:] * inside[:, :-1], inside[1:] * inside[:-1]) if self._third else (within,)
+        self._weights = [
+            smoothness.stiffness * mask / (1 + np.square(bend / breaks))
+            for mask, bend in zip(masks, self._bends(x), strict=True)
         ]
 
     def _bends(self, image: Doubles) -> list[Doubles]:
@@ -168,7 +168,9 @@ class Surface:
 
     def apply(self, image: Doubles) -> Doubles:
         """Return the derivative of the prior's cost."""
-        pulls = [np.multiply(hold, bend, out=bend) for hold, bend in zip(self._holds, self._bends(image), strict=True)]
+        pulls = [
+            np.multiply(weight, bend, out=bend) for weight, bend in zip(self._weights, self._bends(image), strict=True)
+        ]
         if not self._third:
             return _laplacian(_without_border(_laplacian(pulls[0])))
         forces = np.zeros_like(image)

@@ -1,4 +1,4 @@
-"""A pair at full size, focused elsewhere, by a depth map of fewer pixels."""
+"""A pair at full size with another focus, from a depth map of fewer pixels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["refocus_frames"]
 
 
 def refocus_frames(frames: Frames, depth_map: DepthMap, focus_m: float, *, aperture: float = 1.0) -> AnyArray:
-    """Return two frames at full size as the camera would have taken them focused at ``focus_m``.
+    """Return the picture that the camera would have taken focused at ``focus_m``, from two frames at full size.
 
-    ``depth_map`` holds every ``factor``-th of their pixels, and the camera of that resolution.
+    ``depth_map`` contains every ``factor``-th pixel, and the camera of that resolution.
     """
     first, second = (frames.full(frame)[0] for frame in frames.frames)
     if frames.factor > 1:
         grey = np.sqrt(np.maximum((first + second).mean(axis=2), 0)).astype(np.float32)
         u = 1 / depth_map.depth_m
         u, error = guided_enlarge(u, depth_map.depth_stderr_m * np.square(u), grey, frames.factor)
-        known = np.isfinite(u) & (u > 0)
-        depth = 1 / (without_gaps(u, known) if not known.all() else u)
+        good = np.isfinite(u) & (u > 0)
+        depth = 1 / (without_gaps(u, good) if not good.all() else u)
         full = depth_map.camera.at_full_resolution(frames.factor)
         depth_map = DepthMap(depth, error * np.square(depth), np.zeros(depth.shape, np.uint8), full)
     return np.asarray(refocus(first, second, depth_map, focus_m, aperture=aperture, channel_axis=-1), np.float32)

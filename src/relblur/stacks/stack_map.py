@@ -1,4 +1,4 @@
-"""``StackMap``: the frame in best focus at every pixel, and all that follows from it."""
+"""``StackMap``: the frame in best focus at every pixel, its depth, height and picture."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ..images.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write
 from ..images.labelled import Labelled
 from ..photo.picture_form import PictureForm
 
-__all__ = ["Found", "StackMap", "read_stack_map"]
+__all__ = ["StackEstimate", "StackMap", "read_stack_map"]
 
 FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
 SUFFIXES = (".npz", ".tif", ".tiff", ".npy")
 _ARRAYS = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
 
 
-class Found(NamedTuple):
-    """The place of best focus at every pixel, on the axis of the frames' own places.
+class StackEstimate(NamedTuple):
+    """The place of best focus at every pixel, on the axis of the places of the frames.
 
-    ``filled`` pixels contain too little detail, pixels ``at_limit`` are at an end of the search. ``noise`` is the
-    standard deviation of the frames' noise, ``growth`` that of the blur per unit of distance, px.
+    ``filled`` pixels have too little detail, pixels ``at_limit`` are at an end of the search. ``noise`` is the standard
+    deviation of the frames' noise, ``growth`` that of the blur (px) per unit of distance.
     """
 
     place: FloatArray
@@ -53,28 +53,28 @@ class StackMap(MapResult):
     flags : (h, w) uint16
         Bits of :class:`relblur.Flag`.
     fused : (H, W) or (H, W, C) float32, or None
-        The picture that is sharp everywhere, at full size, in the light of the inputs.
+        The all-in-focus image at full size, in linear light if the inputs are.
     factor : int
-        The maps hold every ``factor``-th pixel of the images.
+        The maps contain every ``factor``-th pixel of the images.
     order : tuple of int
-        Number of the image at each place of the order of focus, counted from 0 in the given list.
+        Indices of the images in the input list, in order of focus.
     dropped : tuple of (int, str)
-        Images that were left out, and why.
+        Images that were left out, and the reasons.
     places : (N,) float64
-        Places of the focus of the frames: 1/m, or their places in the order.
+        Places of the focus of the frames: 1/m, or their indices in the order of focus.
     growth_px : float
-        Standard deviation of the blur per unit of distance from there, px of the map; NaN if unknown.
+        Standard deviation of the blur per unit of distance from the place, px of the map; NaN if unknown.
     place : (h, w) float64
-        The place of best focus on that axis.
+        Place of best focus.
     settings : mapping
-        Method, options, ``notes``, and ``images``, the names of the images in the given order.
+        Method, options, ``notes``, and ``images``, the names of the images in the input order.
     form : PictureForm or None
-        How the fused picture is written: like the frame to which all were aligned.
+        Format of the fused picture: that of the reference frame of the alignment.
     step_um, pixel_um : float or None
         Distance between two frames and the side of a pixel of the images, micrometres, of a stack with even steps.
     steps : mapping
-        ``frames``, the images as they were aligned and matched, if ``estimate_stack(..., steps=True)`` made the map. It
-        is not saved.
+        ``frames``, the aligned and matched images, if ``estimate_stack(..., steps=True)`` made the map. They are not
+        saved.
     """
 
     QUANTITY: ClassVar[str] = "index"
@@ -157,7 +157,7 @@ class StackMap(MapResult):
     def full_depth(self) -> tuple[FloatArray, FloatArray]:
         """Return depth and standard error in metres at the size of the images."""
         if self.depth_m is None or self.depth_stderr_m is None:
-            raise InputError("there is no depth: pass focus_m, the distance in focus of each image, m")
+            raise InputError("the map has no depth: pass focus_m, the distance in focus of each image, m")
         u, error = self._enlarged(1 / self.depth_m, self.depth_stderr_m / np.square(self.depth_m))
         z = np.divide(1.0, u, out=np.full(u.shape, np.nan), where=u > 0)
         return z, error * np.square(z)
@@ -170,12 +170,12 @@ class StackMap(MapResult):
     @property
     def _picture(self) -> AnyArray:
         if self.fused is None:
-            raise InputError("fused is None: the map is brought to full size along the picture; leave fuse on")
+            raise InputError("fused is None, but the map is enlarged along the outlines of the picture; pass fuse=True")
         return self.fused
 
     def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
         grey = np.atleast_3d(self._picture).mean(axis=2)
-        if self.factor == 1:  # every pixel is measured
+        if self.factor == 1:
             return values, stderr
         return guided_enlarge(values, stderr, np.sqrt(np.maximum(grey, 0)).astype(np.float32), self.factor)
 
@@ -224,7 +224,7 @@ class StackMap(MapResult):
         elif suffix == ".npy":
             write_image(path, self.index)
         else:
-            raise InputError(f"path ends in {suffix or 'nothing'!r}; a StackMap goes to {', '.join(SUFFIXES)}")
+            raise InputError(f"path ends in {suffix or 'nothing'!r}; a StackMap is written as {', '.join(SUFFIXES)}")
 
     @classmethod
     def load(cls, path: PathLike) -> StackMap:
@@ -237,12 +237,12 @@ class StackMap(MapResult):
             ("depth", "m", "distance along the optical axis", self.depth_m, self.depth_stderr_m),
             ("height", "um", "height above the first frame", self.height_um, self.height_stderr_um),
         )
-        found: dict[str, Labelled] = {}
+        variables: dict[str, Labelled] = {}
         for name, unit, long_name, values, stderr in quantities:
             if values is not None:
-                found[name] = (values, {"units": unit, "long_name": long_name})
-                found[f"{name}_stderr"] = (stderr, {"units": unit})
-        return found
+                variables[name] = (values, {"units": unit, "long_name": long_name})
+                variables[f"{name}_stderr"] = (stderr, {"units": unit})
+        return variables
 
     def _facts(self) -> str:
         return f"{len(self.places)} frames, index "
@@ -258,7 +258,7 @@ def read_stack_map(path: PathLike) -> StackMap:
     try:
         maps: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays or "depth" not in name}
         if maps["flags"].dtype.kind not in "ui" or maps["places"].ndim != 1:
-            raise InputError("its maps are not those of a stack")
+            raise InputError("flags or places have a wrong type or shape")
         growth = about["growth_px"]
         return StackMap(
             **{"depth_m": None, "depth_stderr_m": None, **maps},

@@ -1,8 +1,8 @@
 """Heights of a stack: tilt and roughness (ISO 25178).
 
-Only measured pixels count for tilt and roughness: those with an answer and without a flag. The errors of neighbouring
-pixels are correlated, because each is measured from the square around it. Within squares of :data:`ALIKE_PX` they count
-as one error.
+Tilt and roughness are those of the measured pixels: with an answer and without a flag. The errors of neighbouring
+pixels are correlated, because each is measured from the square around it. The error is the same within squares of
+:data:`CORRELATED_PX`, and independent between squares.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .stack_map import StackMap
 
 __all__ = ["Roughness", "Surface", "surface_of"]
 
-#: Side of the squares within which errors count as one, px of the map: the window that determines a pixel.
-ALIKE_PX = 9
+#: Side of the squares of one error, px of the map: the window that determines a pixel.
+CORRELATED_PX = 9
 #: Least number of measured pixels.
 _LEAST_PIXELS = 10
 
@@ -44,7 +44,7 @@ class Surface:
     measured : (h, w) bool
         Pixels with an answer and without a flag.
     tilt : (float, float) or None
-        Slope that was removed, micrometres a pixel down and right.
+        Slope that was removed, micrometres a pixel, downwards and to the right.
     """
 
     height_um: FloatArray
@@ -71,28 +71,30 @@ class Surface:
 
     def _error_of(self, derivative: FloatArray) -> float:
         """Return the standard error of a figure from its derivative by each height."""
-        moved = np.where(self.measured, derivative * self.stderr_um, 0.0)
-        rows, columns = (-(-n // ALIKE_PX) * ALIKE_PX for n in moved.shape)
-        padded = np.pad(moved, [(0, rows - moved.shape[0]), (0, columns - moved.shape[1])])
-        squares = padded.reshape(rows // ALIKE_PX, ALIKE_PX, columns // ALIKE_PX, ALIKE_PX).sum(axis=(1, 3))
+        errors = np.where(self.measured, derivative * self.stderr_um, 0.0)
+        rows, columns = (-(-n // CORRELATED_PX) * CORRELATED_PX for n in errors.shape)
+        padded = np.pad(errors, [(0, rows - errors.shape[0]), (0, columns - errors.shape[1])])
+        blocks = rows // CORRELATED_PX, CORRELATED_PX, columns // CORRELATED_PX, CORRELATED_PX
+        squares = padded.reshape(blocks).sum(axis=(1, 3))
         return float(np.sqrt(np.square(squares).sum()))
 
     def levelled(self) -> Surface:
         """Return the surface without the plane of least squares of its measured pixels."""
         good = self.measured
         if good.sum() < _LEAST_PIXELS:
-            raise InputError(f"only {int(good.sum())} pixels are measured; no tilt can be fitted, leave it in")
+            raise InputError(f"only {int(good.sum())} pixels are measured; the tilt cannot be fitted, do not remove it")
         rows, columns = np.mgrid[: good.shape[0], : good.shape[1]].astype(np.float64)
         terms = np.stack([np.ones(int(good.sum())), rows[good], columns[good]], axis=1)
-        found, *_ = np.linalg.lstsq(terms, self.height_um[good], rcond=None)
-        plane = found[0] + found[1] * rows + found[2] * columns
-        return Surface(self.height_um - plane, self.stderr_um, good, (float(found[1]), float(found[2])))
+        coefficients, *_ = np.linalg.lstsq(terms, self.height_um[good], rcond=None)
+        offset, down, right = map(float, coefficients)
+        plane = offset + down * rows + right * columns
+        return Surface(self.height_um - plane, self.stderr_um, good, (down, right))
 
 
 def surface_of(stack: StackMap, *, full_size: bool = False) -> Surface:
     """Return the heights of a stack, at the size of the map or of the images."""
     if stack.step_um is None:
-        raise InputError("step_um is not known; give the distance between two frames in micrometres")
+        raise InputError("step_um is unknown; pass the distance between two frames in micrometres")
     index, stderr = stack.full_size() if full_size else (stack.index, stack.index_stderr)
     flags = stack.full_flags() if full_size else stack.flags
     height = np.asarray(index, np.float64) * stack.step_um

@@ -186,7 +186,7 @@ def test_labels_are_written_edited_and_given_back(files, tmp_path):
     done("fuse", *images, "-o", tmp_path / "b.png", "--index", edited, *PLAIN)
     made, last = (np.asarray(Image.open(path)) for path in (tmp_path / "b.png", images[2]))
     np.testing.assert_array_equal(made[:40], last[:40])
-    for wrong, text in ((found[:50], "labels of the size of the images"), (np.full_like(found, 7), "index holds 7")):
+    for wrong, text in ((found[:50], "labels of the size of the images"), (np.full_like(found, 7), "index contains 7")):
         tifffile.imwrite(edited, wrong)
         assert text in failed(run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *PLAIN), 3)
 

@@ -46,7 +46,7 @@ _STANDARD_ERRORS = 3.0
 _FOR_NOISE, _FOR_MISFIT = 0.018, 0.1
 #: Parameters of the discs other than 0 (px), and the factor between the best one and its two refinements.
 _APART, _BESIDE = (1.4, 2.0, 2.8, 4.0), 2**0.25
-#: Least difference (nats) of discs of parameter 0 to Gaussians, and of other discs to those. It is 0.05 to 0.9 for real
+#: Least difference (nats) for discs of parameter 0 over Gaussians, and for other discs over those. 0.05 to 0.9 for real
 #: lenses (`street`, `table`, `leaves`, the demo), and negative for computed Gaussians in noise and in JPEG files.
 _DISCS_BETTER, _APART_BETTER = 0.02, 0.01
 #: Number of squares, and their side in px.
