@@ -39,7 +39,7 @@ def squared(**change):
         "w": plain(1e12),
         "mu": plain(np.inf),
         "edges": edges_with(),
-        "unknown": np.float32(UNKNOWN),
+        "range_variance": np.float32(UNKNOWN),
     }
     return np.square(standard_error(**(given | change)).astype(np.float64))
 
@@ -66,7 +66,7 @@ def test_what_the_descent_still_moved_counts_in_the_mean_over_31_pixels():
 
 
 def test_of_a_plain_area_nothing_but_the_limits_is_known():
-    # Nothing is known, and what is known is more than 32 px away: no more is unknown than everything.
+    # All evidence is more than 32 px away: the variance is limited to that of the range.
     assert_allclose(squared(w=plain(0.0)), UNKNOWN, rtol=1e-3)
 
 
