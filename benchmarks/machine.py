@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import relblur
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -22,7 +24,8 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("relblur", "numpy", "scipy", "opencv-python-headless")},
+        "relblur": relblur.__version__,
+        **{name: version(name) for name in ("numpy", "scipy", "opencv-python-headless")},
     }
 
 
