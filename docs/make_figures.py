@@ -128,7 +128,7 @@ def stack_case(path: Path) -> None:
     for number in range(9):
         planes = [synth.blur_with_map(sharp[:, :, c], 0.8 * np.abs(index - number)) for c in range(3)]
         frames.append(synth.degrade(np.dstack(planes), noise=0.004, bits=8, rng=rng))
-    found = estimate_stack(frames, channel_axis=-1, align="off", exposure="off")
+    found = estimate_stack(frames, channel_axis=-1, align="off", exposure="off", linear=False)
     error = np.abs(found.index - index)
     panels = [
         Panel("frame 1 of nine", frames[1]),
