@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntFlag
@@ -153,7 +154,7 @@ def _rounded_away(pair: Pair, request: Request) -> BoolArray:
     return rounding_only[0] & rounding_only[1]
 
 
-class MapResult:
+class MapResult(ABC):
     """A quantity at every pixel with its standard error and flags.
 
     A subclass is a frozen dataclass with the fields ``flags`` and ``settings``. It defines :attr:`value`,
@@ -173,14 +174,14 @@ class MapResult:
         return html_view(self)
 
     @property
+    @abstractmethod
     def value(self) -> FloatArray:
         """The quantity, (H, W); NaN where there is no answer."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def stderr(self) -> FloatArray:
         """Its standard error, in the same unit."""
-        raise NotImplementedError
 
     @property
     def best(self) -> tuple[str, str, FloatArray, FloatArray]:
@@ -197,9 +198,9 @@ class MapResult:
         """Pixels that have an answer."""
         return np.isfinite(self.value)
 
+    @abstractmethod
     def save(self, path: PathLike) -> None:
         """Write the map to a file, in the format of its suffix."""
-        raise NotImplementedError
 
     def copy(self) -> Self:
         """Return a copy of the map; it shares only arrays that the map owns."""
@@ -221,9 +222,9 @@ class MapResult:
         """
         return labelled({**self._variables(), "flags": (self.flags, flag_attributes())}, self._about())
 
+    @abstractmethod
     def _variables(self) -> dict[str, Labelled]:
         """Return the arrays of :meth:`to_xarray` and their attributes, without the flags."""
-        raise NotImplementedError
 
     def _about(self) -> dict[str, Any]:
         """Return the attributes of the dataset of :meth:`to_xarray`."""

@@ -6,6 +6,7 @@ follow the C1 cubic of Catmull and Rom, whose slope at a level is half the step 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,24 +19,24 @@ Array = NDArray[np.float32]
 AnyArray = NDArray[Any]
 
 
-class Axis:
+class Axis(ABC):
     """A monotonic function between values and fractional levels."""
 
+    @abstractmethod
     def level_of(self, z: AnyArray) -> AnyArray:
         """Return the level of a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value_of(self, level: AnyArray) -> AnyArray:
         """Return the value of a level."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scale(self, z: AnyArray) -> AnyArray:
         """Return the change of ``z`` that is a relative change by 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rate(self, z: AnyArray) -> AnyArray:
         """Return the derivative of the level with respect to the value."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
